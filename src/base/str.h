@@ -1,0 +1,34 @@
+/* Small questions about strings. */
+#ifndef BASE_STR_H
+#define BASE_STR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * The whole of "s" as a decimal integer between min and max; white space
+ * around it is allowed, anything else is not.  Returns 0 and *out, or -1.
+ */
+int str_to_int(const char *s, int64_t min, int64_t max, int64_t *out);
+
+/* The whole of "s" as a finite decimal number.  Returns 0 and *out, or -1. */
+int str_to_num(const char *s, double *out);
+
+/* true/yes/on/1/y/t and false/no/off/0/n/f, any case.  0 and *out, or -1. */
+int str_to_bool(const char *s, bool *out);
+
+bool str_starts(const char *s, const char *prefix);
+bool str_ends(const char *s, const char *suffix);
+/* Same letters, ASCII case aside. */
+bool str_same(const char *a, const char *b);
+
+/* Nothing but white space (or NULL). */
+bool str_blank(const char *s);
+
+/*
+ * How many single-character changes (insert, delete, replace) separate two
+ * names, for "did you mean": at most "max" + 1 is returned.
+ */
+unsigned str_distance(const char *a, const char *b, unsigned max);
+
+#endif
