@@ -1,0 +1,49 @@
+/*
+ * The command line: one file a command, one row each in the table.
+ */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+/* Exit statuses of every command. */
+enum {
+	EXIT_OK = 0,
+	EXIT_FAILED = 1, /* it was understood and did not work */
+	EXIT_USAGE = 2,  /* it was not understood */
+};
+
+struct command {
+	const char *name;
+	const char *usage;   /* what follows the name, "" if nothing */
+	const char *summary; /* one line */
+	const char *help;    /* the rest of what -h prints */
+	/* argv[0] is the command's name. */
+	int (*run)(int argc, char **argv);
+};
+
+/* NULL-terminated, in the order that help shows. */
+extern const struct command *const command_table[];
+
+const struct command *command_find(const char *name);
+
+/* Print the usage line on stderr; returns EXIT_USAGE. */
+int command_usage(const struct command *c);
+/* Print what -h shows on stdout; returns EXIT_OK. */
+int command_help(const struct command *c);
+
+/*
+ * The next option of "-x" or "--word" form, by getopt_long with the given
+ * tables; -h and --help are handled for every command.  Returns the option's
+ * value, -1 at the end, or COMMAND_DONE with *status to return.
+ */
+struct option;
+#define COMMAND_DONE (-2)
+int command_option(const struct command *c, int argc, char **argv,
+    const struct option *options, int *status);
+
+/* Serve on stdio; what happens without arguments. */
+int cli_serve(void);
+
+/* A descriptor that becomes readable when SIGINT, SIGTERM or SIGHUP came. */
+int cli_signal_fd(void);
+
+#endif

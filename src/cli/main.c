@@ -1,0 +1,107 @@
+/*
+ * remote-sandbox-mcp: the entry.  Without arguments it is an MCP server on
+ * stdio; with them, a person's way to the same tools.
+ */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "cli/command.h"
+
+extern const struct command command_serve;
+extern const struct command command_tools;
+extern const struct command command_call;
+extern const struct command command_version;
+extern const struct command command_help_;
+
+const struct command *const command_table[] = {
+	&command_serve,
+	&command_tools,
+	&command_call,
+	&command_version,
+	&command_help_,
+	NULL,
+};
+
+const struct command *
+command_find(const char *name)
+{
+	const struct command *const *c;
+
+	if (strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0)
+		name = "help";
+	if (strcmp(name, "-V") == 0 || strcmp(name, "--version") == 0)
+		name = "version";
+	for (c = command_table; *c != NULL; c++) {
+		if (strcmp((*c)->name, name) == 0)
+			return *c;
+	}
+	return NULL;
+}
+
+static void
+usage_line(FILE *f, const struct command *c)
+{
+	fprintf(f, "usage: remote-sandbox-mcp %s%s%s\n", c->name,
+	    c->usage[0] != '\0' ? " " : "", c->usage);
+}
+
+int
+command_usage(const struct command *c)
+{
+	usage_line(stderr, c);
+	return EXIT_USAGE;
+}
+
+int
+command_help(const struct command *c)
+{
+	usage_line(stdout, c);
+	printf("\n%s.\n", c->summary);
+	if (c->help != NULL)
+		printf("\n%s", c->help);
+	return EXIT_OK;
+}
+
+int
+command_option(const struct command *c, int argc, char **argv,
+    const struct option *options, int *status)
+{
+	int o = getopt_long(argc, argv, "+h", options, NULL);
+
+	if (o == 'h') {
+		*status = command_help(c);
+		return COMMAND_DONE;
+	}
+	if (o == '?') {
+		*status = command_usage(c);
+		return COMMAND_DONE;
+	}
+	return o;
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct command *c;
+
+	fs_std_fds();
+	signal(SIGPIPE, SIG_IGN);
+	log_init(getenv("REMOTE_SANDBOX_LOG_LEVEL"));
+	if (argc < 2)
+		return cli_serve();
+	c = command_find(argv[1]);
+	if (c == NULL) {
+		fprintf(stderr,
+		    "remote-sandbox-mcp: unknown command '%s'\n"
+		    "usage: remote-sandbox-mcp [COMMAND ...]; see "
+		    "'remote-sandbox-mcp help'\n",
+		    argv[1]);
+		return EXIT_USAGE;
+	}
+	return c->run(argc - 1, argv + 1);
+}

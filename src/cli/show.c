@@ -1,0 +1,126 @@
+/*
+ * Results for people: one "name: value" a line, blocks for longer text.
+ */
+#include "cli/show.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+void
+show_json(int rc, const json_t *result, const struct err *err)
+{
+	json_t *o = NULL;
+
+	if (rc == -1) {
+		o = json_object();
+		json_object_set_new(o, "error",
+		    utf8_json(err->msg, strlen(err->msg)));
+		if (result != NULL)
+			json_object_update_missing(o,
+			    (json_t *)(uintptr_t)result);
+		result = o;
+	}
+	json_dumpf(result, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
+	putchar('\n');
+	json_decref(o);
+}
+
+static void show_value(const json_t *v, int indent);
+
+static void
+spaces(int n)
+{
+	printf("%*s", n, "");
+}
+
+/* Text of several lines stands indented below its name. */
+static void
+show_string(const char *s, int indent)
+{
+	const char *end;
+
+	if (strchr(s, '\n') == NULL) {
+		printf(" %s\n", s);
+		return;
+	}
+	putchar('\n');
+	while (*s != '\0') {
+		end = strchr(s, '\n');
+		if (end == NULL)
+			end = s + strlen(s);
+		spaces(indent + 2);
+		printf("%.*s\n", (int)(end - s), s);
+		s = *end == '\n' ? end + 1 : end;
+	}
+}
+
+static void
+show_fields(const json_t *o, int indent)
+{
+	const char *key;
+	json_t *v;
+
+	json_object_foreach((json_t *)(uintptr_t)o, key, v)
+	{
+		spaces(indent);
+		printf("%s:", key);
+		show_value(v, indent);
+	}
+}
+
+static void
+show_list(const json_t *list, int indent)
+{
+	const json_t *v;
+	size_t i;
+
+	json_array_foreach(list, i, v)
+	{
+		spaces(indent + 2);
+		putchar('-');
+		show_value(v, indent + 2);
+	}
+}
+
+/* What follows "name:"; ends the line. */
+static void
+show_value(const json_t *v, int indent)
+{
+	char *text;
+
+	if (json_is_string(v)) {
+		show_string(json_string_value(v), indent);
+	} else if (json_is_object(v) && json_object_size(v) > 0) {
+		putchar('\n');
+		show_fields(v, indent + 2);
+	} else if (json_is_array(v) && json_array_size(v) > 0) {
+		putchar('\n');
+		show_list(v, indent);
+	} else if (json_is_object(v) || json_is_array(v)) {
+		printf(" (none)\n");
+	} else {
+		text = json_dumps(v, JSON_ENCODE_ANY);
+		printf(" %s\n", text != NULL ? text : "?");
+		free(text);
+	}
+}
+
+void
+show_text(int rc, const json_t *result, const struct err *err)
+{
+	if (rc == -1) {
+		fprintf(stderr, "error: %s\n", err->msg);
+		if (result != NULL)
+			show_fields(result, 0);
+		return;
+	}
+	if (json_is_string(result))
+		printf("%s\n", json_string_value(result));
+	else
+		show_fields(result, 0);
+}
