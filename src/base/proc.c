@@ -253,6 +253,18 @@ serve(struct run *run, int slice, const struct until *until, struct err *err)
 	return 1;
 }
 
+static void
+kill_group(struct run *run, struct err *err)
+{
+	if (kill(-run->pid, SIGKILL) == -1 && errno == EPERM) {
+		/* It became another user: waiting might never end. */
+		err_wrap(err, "cannot kill it");
+		return;
+	}
+	while (waitpid(run->pid, &run->status, 0) == -1 && errno == EINTR)
+		;
+}
+
 /* Serve the program until it ends; if the until does before, kill it. */
 static int
 attend(struct run *run, const struct until *until, struct err *err)
@@ -264,10 +276,7 @@ attend(struct run *run, const struct until *until, struct err *err)
 		int served = serve(run, slice, until, err);
 
 		if (served == -1) {
-			kill(-run->pid, SIGKILL);
-			while (waitpid(run->pid, &run->status, 0) == -1 &&
-			    errno == EINTR)
-				;
+			kill_group(run, err);
 			return -1;
 		}
 		/* Short after it said something or closed its output: it may

@@ -14,8 +14,7 @@ struct proc_request {
 	const char *const *env;  /* NULL: ours */
 	const char *input;       /* given on stdin; NULL: empty */
 	size_t input_len;
-	size_t max_output; /* limit of each stream; what exceeds it is
-	                    * read and dropped */
+	size_t max_output; /* of each stream; the rest is read and dropped */
 };
 
 struct proc_result {
@@ -29,7 +28,8 @@ struct proc_result {
  * Run the program to its end.  Returns 0 if it ran (whatever its exit code);
  * proc_result_free() the result then.  Returns -1 if it could not be started
  * (ERR_NOT_FOUND if there is no such program) or the until ended: its whole
- * process group has then been killed and reaped.
+ * process group has then been killed, and it was waited for.  If that was not
+ * allowed, because it runs as another user by now, the sentence says so.
  *
  * A program that exited is over, even if a child it left behind still holds
  * the pipes: what was written by then is the output.

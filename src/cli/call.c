@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decode.h"
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/show.h"
@@ -59,38 +60,35 @@ add_pair(json_t *args, const char *pair)
 static json_t *
 parse_args(const char *text)
 {
-	json_error_t je;
-	json_t *o = json_loads(text, JSON_REJECT_DUPLICATES, &je);
+	struct err err = ERR_INIT;
+	json_t *o = decode_json(text, strlen(text), &err);
 
 	if (json_is_object(o))
 		return o;
-	if (o != NULL)
-		fprintf(stderr,
-		    "remote-sandbox-mcp: --args must be a JSON object\n");
-	else
-		fprintf(stderr,
-		    "remote-sandbox-mcp: --args is not valid JSON: %s (line "
-		    "%d, column %d)\n",
-		    je.text, je.line, je.column);
+	fprintf(stderr, "remote-sandbox-mcp: --args: %s\n",
+	    o == NULL ? err.msg : "must be a JSON object");
 	json_decref(o);
 	return NULL;
 }
 
-static const struct tool *
-find_tool(const char *name)
+/* All arguments as one object, or NULL after saying what is wrong. */
+static json_t *
+read_args(const char *text, char **pairs)
 {
-	const struct tool *tool = tool_find(tool_table, name);
-	const char *near;
+	json_t *args = text != NULL ? parse_args(text) : json_object();
+	json_t *given = json_object();
+	char **p;
 
-	if (tool != NULL)
-		return tool;
-	near = tool_nearest(tool_table, name);
-	fprintf(stderr, "remote-sandbox-mcp: no tool '%s'", name);
-	if (near != NULL)
-		fprintf(stderr, "; did you mean '%s'?\n", near);
-	else
-		fprintf(stderr, "; 'remote-sandbox-mcp tools' lists them\n");
-	return NULL;
+	for (p = pairs; args != NULL && *p != NULL; p++) {
+		if (add_pair(given, *p) == -1) {
+			json_decref(args);
+			args = NULL;
+		}
+	}
+	if (args != NULL)
+		json_object_update(args, given);
+	json_decref(given);
+	return args;
 }
 
 /* Progress goes where it does not mix with the result. */
@@ -134,42 +132,30 @@ run(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	const struct tool *tool = NULL;
+	const struct tool *tool;
 	const char *args_text = NULL;
 	json_t *args = NULL;
-	json_t *pairs = json_object();
 	bool as_json = false;
 	int o, status = EXIT_USAGE;
 
-	/* Options may stand before and after the name and the pairs. */
-	while (status == EXIT_USAGE) {
-		o = command_option(&command_call, argc, argv, options, &status);
+	while ((o = command_option(&command_call, argc, argv, options,
+	            &status)) != -1) {
 		if (o == COMMAND_DONE)
-			goto out;
+			return status;
 		if (o == 'a')
 			args_text = optarg;
-		else if (o == 'j')
+		else
 			as_json = true;
-		else if (optind >= argc)
-			break;
-		else if (tool == NULL) {
-			tool = find_tool(argv[optind++]);
-			if (tool == NULL)
-				goto out;
-		} else if (add_pair(pairs, argv[optind++]) == -1)
-			goto out;
 	}
-	if (tool == NULL) {
-		command_usage(&command_call);
-		goto out;
-	}
-	args = args_text != NULL ? parse_args(args_text) : json_object();
+	if (optind == argc)
+		return command_usage(&command_call);
+	tool = cli_tool(argv[optind++]);
+	if (tool == NULL)
+		return EXIT_USAGE;
+	args = read_args(args_text, argv + optind);
 	if (args == NULL)
-		goto out;
-	json_object_update(args, pairs);
+		return command_usage(&command_call);
 	status = run_tool(tool, args, as_json);
-out:
-	json_decref(pairs);
 	json_decref(args);
 	return status;
 }

@@ -11,12 +11,14 @@ enum {
 	EXIT_USAGE = 2,  /* it was not understood */
 };
 
+struct tool;
+
 struct command {
 	const char *name;
 	const char *usage;   /* what follows the name, "" if nothing */
 	const char *summary; /* one line */
 	const char *help;    /* the rest of what -h prints */
-	/* argv[0] is the command's name. */
+	/* argv[0] is the program's name; what follows is the command's. */
 	int (*run)(int argc, char **argv);
 };
 
@@ -39,6 +41,9 @@ struct option;
 #define COMMAND_DONE (-2)
 int command_option(const struct command *c, int argc, char **argv,
     const struct option *options, int *status);
+
+/* The tool of this name, or NULL after saying on stderr that there is none. */
+const struct tool *cli_tool(const char *name);
 
 /* Serve on stdio; what happens without arguments. */
 int cli_serve(void);

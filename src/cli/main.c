@@ -71,7 +71,7 @@ int
 command_option(const struct command *c, int argc, char **argv,
     const struct option *options, int *status)
 {
-	int o = getopt_long(argc, argv, "+h", options, NULL);
+	int o = getopt_long(argc, argv, "h", options, NULL);
 
 	if (o == 'h') {
 		*status = command_help(c);
@@ -82,6 +82,16 @@ command_option(const struct command *c, int argc, char **argv,
 		return COMMAND_DONE;
 	}
 	return o;
+}
+
+/* A result that could not be printed is a failure. */
+static int
+finish(int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	log_error("cannot write to standard output");
+	return status == EXIT_OK ? EXIT_FAILED : status;
 }
 
 int
@@ -103,5 +113,6 @@ main(int argc, char **argv)
 		    argv[1]);
 		return EXIT_USAGE;
 	}
-	return c->run(argc - 1, argv + 1);
+	argv[1] = argv[0]; /* what getopt puts before its messages */
+	return finish(c->run(argc - 1, argv + 1));
 }

@@ -11,6 +11,23 @@
 
 extern const struct command command_tools;
 
+const struct tool *
+cli_tool(const char *name)
+{
+	const struct tool *tool = tool_find(tool_table, name);
+	const char *near;
+
+	if (tool != NULL)
+		return tool;
+	near = tool_nearest(tool_table, name);
+	fprintf(stderr, "remote-sandbox-mcp: no tool '%s'", name);
+	if (near != NULL)
+		fprintf(stderr, "; did you mean '%s'?\n", near);
+	else
+		fprintf(stderr, "; 'remote-sandbox-mcp tools' lists them\n");
+	return NULL;
+}
+
 static void
 list(void)
 {
@@ -110,14 +127,9 @@ run(int argc, char **argv)
 	if (argc - optind > 1)
 		return command_usage(&command_tools);
 	if (argc - optind == 1) {
-		tool = tool_find(tool_table, argv[optind]);
-		if (tool == NULL) {
-			fprintf(stderr,
-			    "remote-sandbox-mcp: no tool '%s'; "
-			    "'remote-sandbox-mcp tools' lists them\n",
-			    argv[optind]);
+		tool = cli_tool(argv[optind]);
+		if (tool == NULL)
 			return EXIT_USAGE;
-		}
 	}
 	if (form == 'j')
 		print_json(tool);

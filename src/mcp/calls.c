@@ -38,8 +38,9 @@ struct calls {
 	unsigned queued;
 	unsigned max_queued;
 	bool ending;
-	bool watched; /* somebody waits for "none" */
-	int none[2];  /* pipe; a byte in it: nothing is under way */
+	bool watched; /* somebody waits for nothing to be under way */
+	bool told;    /* and was told so */
+	int none[2];  /* by a byte in this pipe */
 };
 
 struct calls *
@@ -77,8 +78,10 @@ queue_take(struct calls *c)
 static void
 tell_if_none(struct calls *c)
 {
-	if (c->watched && c->queued == 0 && c->idle == c->started)
-		(void)!write(c->none[1], "n", 1);
+	if (!c->watched || c->told || c->queued > 0 || c->idle < c->started)
+		return;
+	c->told = true;
+	(void)!write(c->none[1], "n", 1);
 }
 
 /* The call is over: nobody can cancel it any more.  Was it cancelled? */
@@ -254,6 +257,7 @@ calls_cancel(struct calls *c, const json_t *id)
 		if (*at == NULL)
 			c->last = at;
 		c->queued--;
+		tell_if_none(c);
 	}
 	pthread_mutex_unlock(&c->lock);
 	if (rq != NULL)
@@ -285,14 +289,21 @@ calls_wait(struct calls *c, int ms)
 	struct pollfd none = { .fd = c->none[0], .events = POLLIN };
 	struct until until = until_in(ms);
 	struct err err;
+	char byte;
+	int rc;
 
 	pthread_mutex_lock(&c->lock);
-	if (!c->watched) {
-		c->watched = true;
-		tell_if_none(c);
-	}
+	c->watched = true;
+	tell_if_none(c);
 	pthread_mutex_unlock(&c->lock);
-	return until_poll(&until, &none, 1, &err) == -1 ? -1 : 0;
+	rc = until_poll(&until, &none, 1, &err) == -1 ? -1 : 0;
+	pthread_mutex_lock(&c->lock);
+	c->watched = false;
+	if (c->told)
+		(void)!read(c->none[0], &byte, 1);
+	c->told = false;
+	pthread_mutex_unlock(&c->lock);
+	return rc;
 }
 
 void

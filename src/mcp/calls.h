@@ -15,9 +15,9 @@
 struct calls;
 
 /*
- * "run" does the work of one request; "reply" is called with the result
- * unless the request was cancelled meanwhile; "drop" frees a request.  All in
- * the call's thread.
+ * "run" does the work of one request and "reply" is called with the result
+ * unless the request was cancelled meanwhile, both in the call's thread.
+ * "drop" frees a request, in any thread; it must not call back into here.
  */
 struct calls_ops {
 	json_t *(*run)(struct request *rq);

@@ -1,6 +1,7 @@
 /*
  * From a line to a reply: which version, which method, which thread.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,8 @@ request_progress(struct call *call, double done, double total, const char *text)
 	struct err err;
 	json_t *params;
 
+	if (!isfinite(done) || !isfinite(total))
+		return;
 	if (rq->progress_at != 0 &&
 	    (done <= rq->progress || now < rq->progress_at + PROGRESS_MS))
 		return;

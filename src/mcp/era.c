@@ -3,6 +3,12 @@
 
 #include <string.h>
 
+#include "base/decode.h"
+#include "base/utf8.h"
+
+/* How much of an unknown version is repeated. */
+#define REQUESTED_MAX 64
+
 static const char *const names[] = {
 	[V_NONE] = "",
 	[V_2024_11_05] = "2024-11-05",
@@ -63,7 +69,9 @@ unsupported(const char *requested, struct rpc_fault *fault)
 	rpc_fail(fault, RPC_UNSUPPORTED_VERSION,
 	    "protocol version is not supported");
 	json_object_set_new(data, "supported", versions_modern());
-	json_object_set_new(data, "requested", json_string(requested));
+	json_object_set_new(data, "requested",
+	    json_stringn(requested,
+	        utf8_cut(requested, strlen(requested), REQUESTED_MAX)));
 	fault->data = data;
 	return V_NONE;
 }
@@ -71,7 +79,7 @@ unsupported(const char *requested, struct rpc_fault *fault)
 static enum version
 modern(const json_t *version, const json_t *caps, struct rpc_fault *fault)
 {
-	const char *name = rpc_text(version);
+	const char *name = decode_text(version);
 	enum version v;
 
 	if (name == NULL) {

@@ -59,7 +59,8 @@ frame_in_next(struct frame_in *in, const char **line, size_t *len)
 			in->scanned = in->data.len;
 			if (in->skipping)
 				in->start = in->data.len;
-			if (in->data.len - in->start <= FRAME_MAX)
+			/* One more, in case it is the CR before the LF. */
+			if (in->data.len - in->start <= FRAME_MAX + 1)
 				return FRAME_NONE;
 			skip_rest(in);
 			return FRAME_TOO_LONG;

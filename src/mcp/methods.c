@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "base/decode.h"
 #include "mcp/server.h"
 
 static json_t *
@@ -10,7 +11,7 @@ initialize(struct request *rq, struct rpc_fault *fault)
 {
 	struct server *s = rq->server;
 	const char *asked =
-	    rpc_text(json_object_get(rq->msg.params, "protocolVersion"));
+	    decode_text(json_object_get(rq->msg.params, "protocolVersion"));
 	json_t *caps = json_object_get(rq->msg.params, "capabilities");
 	json_t *o;
 

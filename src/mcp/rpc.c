@@ -7,64 +7,25 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/decode.h"
+#include "base/err.h"
 #include "base/utf8.h"
 
 int
 rpc_fail(struct rpc_fault *fault, int code, const char *fmt, ...)
 {
 	va_list ap;
-	size_t len;
+	int len;
 
 	va_start(ap, fmt);
-	vsnprintf(fault->msg, sizeof(fault->msg), fmt, ap);
+	len = vsnprintf(fault->msg, sizeof(fault->msg), fmt, ap);
 	va_end(ap);
-	len = strlen(fault->msg);
-	if (len == sizeof(fault->msg) - 1)
-		fault->msg[utf8_cut(fault->msg, len, len)] = '\0';
+	if (len >= (int)sizeof(fault->msg))
+		fault->msg[utf8_cut(fault->msg, (size_t)len,
+		    sizeof(fault->msg) - 1)] = '\0';
 	fault->code = code;
 	fault->data = NULL;
 	return -1;
-}
-
-/*
- * Is the line small enough to be parsed?  Ten megabytes of "[]," would cost
- * hundreds of megabytes as values, so values and depth are counted first.
- */
-static int
-guard(const char *line, size_t len, struct rpc_fault *fault)
-{
-	size_t values = 0, depth = 0, i;
-	bool in_string = false;
-
-	for (i = 0; i < len; i++) {
-		char c = line[i];
-
-		if (in_string) {
-			if (c == '\\')
-				i++;
-			else if (c == '"')
-				in_string = false;
-			continue;
-		}
-		if (c == '"')
-			in_string = true;
-		else if (c == '[' || c == '{') {
-			depth++;
-			values++;
-		} else if (c == ']' || c == '}')
-			depth -= depth > 0;
-		else if (c == ',')
-			values++;
-		if (depth > RPC_DEPTH_MAX)
-			return rpc_fail(fault, RPC_PARSE_ERROR,
-			    "message is nested deeper than %d levels",
-			    RPC_DEPTH_MAX);
-		if (values > RPC_VALUES_MAX)
-			return rpc_fail(fault, RPC_PARSE_ERROR,
-			    "message holds more than %d values",
-			    RPC_VALUES_MAX);
-	}
-	return 0;
 }
 
 /* A string (of bounded length) or an integer, as MCP wants ids to be. */
@@ -74,6 +35,26 @@ usable_id(const json_t *id)
 	if (json_is_string(id))
 		return json_string_length(id) <= RPC_ID_MAX;
 	return json_is_integer(id);
+}
+
+/*
+ * Without a method it can only be the answer to something we asked.  Answers
+ * are never answered, whatever their id: two peers that did so would go on
+ * for ever.
+ */
+static int
+check_response(struct rpc_msg *msg, struct rpc_fault *fault)
+{
+	const json_t *id = json_object_get(msg->root, "id");
+
+	if (usable_id(id))
+		msg->id = id;
+	if (json_object_get(msg->root, "result") == NULL &&
+	    json_object_get(msg->root, "error") == NULL)
+		return rpc_fail(fault, RPC_INVALID_REQUEST,
+		    "message has no method");
+	msg->kind = RPC_RESPONSE;
+	return 0;
 }
 
 static int
@@ -91,39 +72,16 @@ check_id(struct rpc_msg *msg, struct rpc_fault *fault)
 	return 0;
 }
 
-const char *
-rpc_text(const json_t *v)
-{
-	const char *s = json_string_value(v);
-
-	if (s == NULL || strlen(s) != json_string_length(v))
-		return NULL;
-	return s;
-}
-
-/* Without a method it can only be the answer to something we asked. */
-static int
-check_response(struct rpc_msg *msg, struct rpc_fault *fault)
-{
-	if (msg->id == NULL ||
-	    (json_object_get(msg->root, "result") == NULL &&
-	        json_object_get(msg->root, "error") == NULL))
-		return rpc_fail(fault, RPC_INVALID_REQUEST,
-		    "message has no method");
-	msg->kind = RPC_RESPONSE;
-	return 0;
-}
-
 static int
 check_request(struct rpc_msg *msg, struct rpc_fault *fault)
 {
 	const json_t *method = json_object_get(msg->root, "method");
 	const json_t *params = json_object_get(msg->root, "params");
 
-	if (method == NULL)
-		return check_response(msg, fault);
+	if (check_id(msg, fault) == -1)
+		return -1;
 	msg->kind = msg->id != NULL ? RPC_REQUEST : RPC_NOTIFICATION;
-	msg->method = rpc_text(method);
+	msg->method = decode_text(method);
 	if (msg->method == NULL)
 		return rpc_fail(fault, RPC_INVALID_REQUEST,
 		    "method must be a string");
@@ -139,27 +97,21 @@ rpc_parse(const char *line, size_t len, struct rpc_msg *msg,
     struct rpc_fault *fault)
 {
 	const char *jsonrpc;
-	json_error_t je;
+	struct err err;
 
 	memset(msg, 0, sizeof(*msg));
-	if (guard(line, len, fault) == -1)
-		return -1;
-	/* NUL inside strings is let through so that whoever uses the string
-	 * can say which one it was. */
-	msg->root =
-	    json_loadb(line, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &je);
+	msg->root = decode_json(line, len, &err);
 	if (msg->root == NULL)
-		return rpc_fail(fault, RPC_PARSE_ERROR,
-		    "not valid JSON: %s (byte %d)", je.text, je.position);
+		return rpc_fail(fault, RPC_PARSE_ERROR, "%s", err.msg);
 	if (json_is_array(msg->root))
 		return rpc_fail(fault, RPC_INVALID_REQUEST,
 		    "batches are not supported; send one message a line");
 	if (!json_is_object(msg->root))
 		return rpc_fail(fault, RPC_INVALID_REQUEST,
 		    "message must be an object");
-	if (check_id(msg, fault) == -1)
-		return -1;
-	jsonrpc = rpc_text(json_object_get(msg->root, "jsonrpc"));
+	if (json_object_get(msg->root, "method") == NULL)
+		return check_response(msg, fault);
+	jsonrpc = decode_text(json_object_get(msg->root, "jsonrpc"));
 	if (jsonrpc == NULL || strcmp(jsonrpc, "2.0") != 0)
 		return rpc_fail(fault, RPC_INVALID_REQUEST,
 		    "jsonrpc must be \"2.0\"");

@@ -18,9 +18,6 @@ enum rpc_code {
 	RPC_UNSUPPORTED_VERSION = -32022,
 };
 
-/* Limits of a message, so that no line costs more than a few times itself. */
-#define RPC_DEPTH_MAX 100
-#define RPC_VALUES_MAX 100000
 #define RPC_ID_MAX 1024 /* bytes of a string id */
 
 /* A protocol error: what goes into the "error" of a reply. */
@@ -39,7 +36,7 @@ enum rpc_kind { RPC_REQUEST, RPC_NOTIFICATION, RPC_RESPONSE };
 struct rpc_msg {
 	enum rpc_kind kind;
 	json_t *root;       /* the whole message; the fields below are in it */
-	const json_t *id;   /* string or integer; NULL if a notification */
+	const json_t *id;   /* of a request: string or integer; else NULL */
 	const char *method; /* NULL if a response */
 	const json_t *params; /* an object, or NULL */
 };
@@ -51,9 +48,6 @@ struct rpc_msg {
 int rpc_parse(const char *line, size_t len, struct rpc_msg *msg,
     struct rpc_fault *fault);
 void rpc_msg_free(struct rpc_msg *msg);
-
-/* The string without NUL that "v" is, or NULL. */
-const char *rpc_text(const json_t *v);
 
 /* Messages to send; the caller owns them.  "result" and "params" are taken
  * over, "id" is only referred to (NULL: none could be read). */

@@ -101,13 +101,14 @@ blank(const char *line, size_t len)
 	return strspn(line, " \t\r") >= len;
 }
 
+/* Whole lines that have arrived, as long as the client takes the replies. */
 static void
 take_lines(struct server *s)
 {
 	const char *line;
 	size_t len;
 
-	for (;;) {
+	while (!(s->lines_wait = frame_out_full(s->out))) {
 		switch (frame_in_next(&s->in, &line, &len)) {
 		case FRAME_NONE:
 			return;
@@ -132,7 +133,8 @@ take_rest(struct server *s)
 	struct rpc_msg msg;
 	struct rpc_fault fault;
 
-	if (frame_in_rest(&s->in, &line, &len) != FRAME_LINE)
+	if (frame_in_rest(&s->in, &line, &len) != FRAME_LINE ||
+	    blank(line, len))
 		return;
 	if (rpc_parse(line, len, &msg, &fault) == 0)
 		server_take_line(s, line, len);
@@ -174,6 +176,10 @@ turn(struct server *s)
 	};
 	char bytes[64];
 
+	if (!full && s->lines_wait) {
+		take_lines(s);
+		return TURN_GO_ON;
+	}
 	if (poll(fds, COUNT, -1) == -1)
 		return errno == EINTR ? TURN_GO_ON : TURN_STOP;
 	if (fds[WAKE].revents != 0) {

@@ -15,6 +15,7 @@ struct server {
 	struct calls *calls;
 	int in_fd;
 	int signal_fd;
+	bool lines_wait;   /* lines are left because the client is slow */
 	int wake[2];       /* pipe; the writer has news */
 	json_t *tool_list; /* made once, only read afterwards */
 	json_t *info;      /* serverInfo */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decode.h"
 #include "base/utf8.h"
 #include "mcp/server.h"
 
@@ -34,7 +35,7 @@ tools_list(struct request *rq, struct rpc_fault *fault)
 	const json_t *cursor = json_object_get(rq->msg.params, "cursor");
 	json_t *o;
 
-	if (cursor != NULL &&
+	if (cursor != NULL && !json_is_null(cursor) &&
 	    !(json_is_string(cursor) && json_string_length(cursor) == 0)) {
 		rpc_fail(fault, RPC_INVALID_PARAMS,
 		    "cursor is unknown: the list has one page");
@@ -106,7 +107,7 @@ success(const struct tool *tool, json_t *result)
 static const struct tool *
 called_tool(struct request *rq, struct rpc_fault *fault)
 {
-	const char *name = rpc_text(json_object_get(rq->msg.params, "name"));
+	const char *name = decode_text(json_object_get(rq->msg.params, "name"));
 	const struct tool *const *table = rq->server->def->tools;
 	const struct tool *tool;
 	const char *near;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/decode.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/utf8.h"
@@ -109,6 +110,19 @@ show_value(const json_t *v, struct buf *out)
 	free(text);
 }
 
+/* A secret, or an object with one inside. */
+static bool
+hides_secret(const struct arg *a)
+{
+	const struct arg *f;
+
+	for (f = a->fields; f != NULL && f->type != ARG_END; f++) {
+		if (hides_secret(f))
+			return true;
+	}
+	return a->secret;
+}
+
 /* Always -1: says what the argument must be and what it was. */
 static int
 refuse(struct binding *b, const struct arg *a, const json_t *v)
@@ -118,7 +132,7 @@ refuse(struct binding *b, const struct arg *a, const json_t *v)
 
 	arg_allowed(a, allowed, sizeof(allowed));
 	buf_init(&shown, 512);
-	if (a->secret)
+	if (hides_secret(a))
 		buf_adds(&shown, "what was given (not shown)");
 	else
 		show_value(v, &shown);
@@ -126,6 +140,17 @@ refuse(struct binding *b, const struct arg *a, const json_t *v)
 	    b->prefix, a->name, allowed, shown.data);
 	buf_free(&shown);
 	return -1;
+}
+
+static int
+missing(struct binding *b, const struct arg *a)
+{
+	char allowed[256];
+
+	arg_allowed(a, allowed, sizeof(allowed));
+	return err_set(b->err, ERR_INVALID,
+	    "argument '%s%s' is missing; it must be %s: %s", b->prefix, a->name,
+	    allowed, a->help);
 }
 
 static bool
@@ -143,11 +168,6 @@ bind_string(struct binding *b, const struct arg *a, const json_t *v, void *to)
 
 	if (s == NULL)
 		return refuse(b, a, v);
-	if (strlen(s) != json_string_length(v))
-		return err_set(b->err, ERR_INVALID,
-		    "argument '%s%s' contains a NUL character; "
-		    "take it out",
-		    b->prefix, a->name);
 	*(const char **)to = s;
 	return 0;
 }
@@ -234,25 +254,18 @@ bind_enum(struct binding *b, const struct arg *a, const json_t *v, void *to)
 static const json_t *
 decoded(struct binding *b, const json_t *v)
 {
+	struct err err;
 	json_t *d;
 
 	if (!json_is_string(v))
 		return v;
-	d = json_loadb(json_string_value(v), json_string_length(v),
-	    JSON_REJECT_DUPLICATES, NULL);
+	d = decode_json(json_string_value(v), json_string_length(v), &err);
 	if (d == NULL)
 		return NULL;
 	if (b->bound->keep == NULL)
 		b->bound->keep = json_array();
 	json_array_append_new(b->bound->keep, d);
 	return d;
-}
-
-static bool
-plain_string(const json_t *v)
-{
-	return json_is_string(v) &&
-	    strlen(json_string_value(v)) == json_string_length(v);
 }
 
 static int
@@ -266,7 +279,7 @@ bind_strings(struct binding *b, const struct arg *a, const json_t *v, void *to)
 		return refuse(b, a, v);
 	json_array_foreach(list, i, item)
 	{
-		if (!plain_string(item))
+		if (decode_text(item) == NULL)
 			return refuse(b, a, v);
 	}
 	*(const json_t **)to = list;
@@ -285,7 +298,7 @@ bind_map(struct binding *b, const struct arg *a, const json_t *v, void *to)
 	/* jansson's macro wants a pointer that is not const. */
 	json_object_foreach((json_t *)(uintptr_t)map, key, item)
 	{
-		if (!plain_string(item))
+		if (decode_text(item) == NULL)
 			return refuse(b, a, v);
 	}
 	*(const json_t **)to = map;
@@ -298,7 +311,7 @@ bind_json(struct binding *b, const struct arg *a, const json_t *v, void *to)
 	const json_t *o;
 
 	if (json_is_string(v) && str_blank(json_string_value(v)))
-		return 0;
+		return a->required ? missing(b, a) : 0;
 	o = decoded(b, v);
 	if (!json_is_object(o))
 		return refuse(b, a, v);
@@ -323,6 +336,10 @@ bind_object(struct binding *b, const struct arg *a, const json_t *v, void *to)
 static int
 bind_value(struct binding *b, const struct arg *a, const json_t *v, void *to)
 {
+	if (json_is_string(v) && decode_text(v) == NULL)
+		return err_set(b->err, ERR_INVALID,
+		    "argument '%s%s' contains a NUL character; take it out",
+		    b->prefix, a->name);
 	switch (a->type) {
 	case ARG_END:
 		break;
@@ -392,17 +409,6 @@ set_default(const struct arg *a, void *to)
 	case ARG_JSON:
 		break;
 	}
-}
-
-static int
-missing(struct binding *b, const struct arg *a)
-{
-	char allowed[256];
-
-	arg_allowed(a, allowed, sizeof(allowed));
-	return err_set(b->err, ERR_INVALID,
-	    "argument '%s%s' is missing; it must be %s: %s", b->prefix, a->name,
-	    allowed, a->help);
 }
 
 static int
