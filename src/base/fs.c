@@ -1,5 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +69,20 @@ fs_read(const char *path, struct buf *out, struct err *err)
 	return -1;
 }
 
+/* After a failed write: is it worth trying again?  A descriptor may not
+ * block because of somebody else who shares it; then wait until it is ready. */
+static bool
+write_again(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+	if (errno == EINTR)
+		return true;
+	if (errno != EAGAIN && errno != EWOULDBLOCK)
+		return false;
+	return poll(&p, 1, -1) == 1 || errno == EINTR;
+}
+
 int
 fs_write_all(int fd, const void *data, size_t len)
 {
@@ -75,12 +91,12 @@ fs_write_all(int fd, const void *data, size_t len)
 	while (len > 0) {
 		ssize_t n = write(fd, at, len);
 
-		if (n == -1 && errno == EINTR)
-			continue;
-		if (n == -1)
+		if (n == -1 && !write_again(fd))
 			return -1;
-		at += n;
-		len -= (size_t)n;
+		if (n > 0) {
+			at += n;
+			len -= (size_t)n;
+		}
 	}
 	return 0;
 }

@@ -16,7 +16,7 @@
 #include "base/mem.h"
 
 /* Tools keep little on their stack; errors are a kilobyte each. */
-#define STACK_SIZE (512u * 1024)
+#define STACK_SIZE ((size_t)512 << 10)
 
 struct worker {
 	struct calls *calls;

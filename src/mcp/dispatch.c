@@ -121,7 +121,7 @@ send_reply(struct request *rq, json_t *message, bool wait)
 	if (frame_out_send(rq->server->out, message, wait) == 0)
 		return;
 	rpc_fail(&fault, RPC_INTERNAL_ERROR,
-	    "the result is larger than the %u bytes a message may have; ask "
+	    "the result is larger than the %zu bytes a message may have; ask "
 	    "for less",
 	    FRAME_MAX);
 	shorter = rpc_error(rq->msg.id, &fault);

@@ -17,7 +17,7 @@
 #include "base/err.h"
 
 /* Clients drop a connection that sends them more in a line; so do we. */
-#define FRAME_MAX (10u * 1024 * 1024)
+#define FRAME_MAX ((size_t)10 << 20)
 
 struct frame_in {
 	struct buf data;

@@ -16,7 +16,7 @@
 #include "mcp/frame.h"
 
 /* Beyond this calls wait, and no further requests are read. */
-#define QUEUE_FULL (8u * 1024 * 1024)
+#define QUEUE_FULL ((size_t)8 << 20)
 
 struct frame_out {
 	int fd;

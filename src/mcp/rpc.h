@@ -36,7 +36,7 @@ enum rpc_kind { RPC_REQUEST, RPC_NOTIFICATION, RPC_RESPONSE };
 struct rpc_msg {
 	enum rpc_kind kind;
 	json_t *root;       /* the whole message; the fields below are in it */
-	const json_t *id;   /* of a request: string or integer; else NULL */
+	const json_t *id;   /* string or integer; NULL if there is none */
 	const char *method; /* NULL if a response */
 	const json_t *params; /* an object, or NULL */
 };

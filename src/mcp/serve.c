@@ -14,7 +14,7 @@
 #define DEFAULT_CALLS 64
 #define DEFAULT_QUEUED 1024
 
-#define READ_SIZE (64u * 1024)
+#define READ_SIZE ((size_t)64 << 10)
 
 /* Ending takes a second at most: calls that are nearly done may finish, the
  * others are cancelled and clean up, the client gets what is queued. */
@@ -90,8 +90,8 @@ too_long(struct server *s)
 {
 	struct rpc_fault fault;
 
-	rpc_fail(&fault, RPC_INVALID_REQUEST, "message is longer than %u bytes",
-	    FRAME_MAX);
+	rpc_fail(&fault, RPC_INVALID_REQUEST,
+	    "message is longer than %zu bytes", FRAME_MAX);
 	server_fault(s, NULL, &fault);
 }
 
