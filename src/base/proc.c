@@ -86,10 +86,10 @@ open_pipes(struct run *run, struct err *err)
 
 /* A group of its own, and none of the signal settings that we have made. */
 static void
-set_attributes(posix_spawnattr_t *attr)
+set_attributes(posix_spawnattr_t *attr, bool session)
 {
-	short flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-	    POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_CLOEXEC_DEFAULT;
+	short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+	    POSIX_SPAWN_CLOEXEC_DEFAULT;
 	sigset_t none, all;
 
 	sigemptyset(&none);
@@ -98,6 +98,7 @@ set_attributes(posix_spawnattr_t *attr)
 	sigdelset(&all, SIGSTOP);
 	if (posix_spawnattr_init(attr) != 0)
 		out_of_memory();
+	flags |= session ? POSIX_SPAWN_SETSID : POSIX_SPAWN_SETPGROUP;
 	posix_spawnattr_setpgroup(attr, 0);
 	posix_spawnattr_setsigmask(attr, &none);
 	posix_spawnattr_setsigdefault(attr, &all);
@@ -132,7 +133,7 @@ start(struct run *run, const struct proc_request *req, struct err *err)
 
 	if (open_pipes(run, err) == -1)
 		return err_wrap(err, "cannot start %s", argv[0]);
-	set_attributes(&attr);
+	set_attributes(&attr, req->session);
 	set_files(&files, run->theirs);
 	errno = posix_spawnp(&run->pid, argv[0], &files, &attr, argv, env);
 	if (errno != 0) {

@@ -5,6 +5,8 @@
 #ifndef BASE_PROC_H
 #define BASE_PROC_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/until.h"
@@ -14,6 +16,8 @@ struct proc_request {
 	const char *const *env;  /* NULL: ours */
 	const char *input;       /* given on stdin; NULL: empty */
 	size_t input_len;
+	bool session;      /* in a session of its own: what it leaves running
+	                    * outlives us */
 	size_t max_output; /* of each stream; the rest is read and dropped */
 };
 

@@ -83,5 +83,5 @@ frame_in_rest(struct frame_in *in, const char **line, size_t *len)
 		return FRAME_NONE;
 	hand_out(in, in->data.len, line, len);
 	in->start = in->scanned = in->data.len;
-	return FRAME_LINE;
+	return *len > FRAME_MAX ? FRAME_TOO_LONG : FRAME_LINE;
 }

@@ -20,9 +20,11 @@ rpc_fail(struct rpc_fault *fault, int code, const char *fmt, ...)
 	va_start(ap, fmt);
 	len = vsnprintf(fault->msg, sizeof(fault->msg), fmt, ap);
 	va_end(ap);
+	/* What was cut may end inside a character; four bytes less do not,
+	 * where the cut is looked for. */
 	if (len >= (int)sizeof(fault->msg))
-		fault->msg[utf8_cut(fault->msg, (size_t)len,
-		    sizeof(fault->msg) - 1)] = '\0';
+		fault->msg[utf8_cut(fault->msg, sizeof(fault->msg) - 1,
+		    sizeof(fault->msg) - 5)] = '\0';
 	fault->code = code;
 	fault->data = NULL;
 	return -1;
@@ -77,6 +79,7 @@ check_request(struct rpc_msg *msg, struct rpc_fault *fault)
 {
 	const json_t *method = json_object_get(msg->root, "method");
 	const json_t *params = json_object_get(msg->root, "params");
+	const char *jsonrpc;
 
 	if (check_id(msg, fault) == -1)
 		return -1;
@@ -85,6 +88,10 @@ check_request(struct rpc_msg *msg, struct rpc_fault *fault)
 	if (msg->method == NULL)
 		return rpc_fail(fault, RPC_INVALID_REQUEST,
 		    "method must be a string");
+	jsonrpc = decode_text(json_object_get(msg->root, "jsonrpc"));
+	if (jsonrpc == NULL || strcmp(jsonrpc, "2.0") != 0)
+		return rpc_fail(fault, RPC_INVALID_REQUEST,
+		    "jsonrpc must be \"2.0\"");
 	if (params != NULL && !json_is_object(params))
 		return rpc_fail(fault, RPC_INVALID_PARAMS,
 		    "params must be an object");
@@ -96,7 +103,6 @@ int
 rpc_parse(const char *line, size_t len, struct rpc_msg *msg,
     struct rpc_fault *fault)
 {
-	const char *jsonrpc;
 	struct err err;
 
 	memset(msg, 0, sizeof(*msg));
@@ -111,10 +117,6 @@ rpc_parse(const char *line, size_t len, struct rpc_msg *msg,
 		    "message must be an object");
 	if (json_object_get(msg->root, "method") == NULL)
 		return check_response(msg, fault);
-	jsonrpc = decode_text(json_object_get(msg->root, "jsonrpc"));
-	if (jsonrpc == NULL || strcmp(jsonrpc, "2.0") != 0)
-		return rpc_fail(fault, RPC_INVALID_REQUEST,
-		    "jsonrpc must be \"2.0\"");
 	return check_request(msg, fault);
 }
 
