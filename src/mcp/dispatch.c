@@ -87,7 +87,10 @@ dress_modern(struct request *rq, const struct method *m, json_t *result)
 		meta = json_object();
 		json_object_set_new(result, "_meta", meta);
 	}
-	json_object_set(meta, META_SERVER_INFO, rq->server->info);
+	/* A copy: jansson's counts are not fit for values that several
+	 * threads take references to. */
+	json_object_set_new(meta, META_SERVER_INFO,
+	    json_deep_copy(rq->server->info));
 	if (m->flags & METHOD_CACHED && complete &&
 	    json_object_get(result, "ttlMs") == NULL) {
 		json_object_set_new(result, "ttlMs", json_integer(CACHE_MS));
@@ -168,7 +171,8 @@ take_token(struct request *rq, struct rpc_fault *fault)
 	return 0;
 }
 
-/* What the client can do: said in this request, or once for the session. */
+/* What the client can do: said in this request, or once for the session.
+ * A copy, for the same reason as above. */
 static json_t *
 caps_of(struct request *rq)
 {
@@ -177,7 +181,7 @@ caps_of(struct request *rq)
 	if (version_modern(rq->version))
 		caps = json_object_get(json_object_get(rq->msg.params, "_meta"),
 		    META_CLIENT_CAPS);
-	return caps != NULL ? json_incref(caps) : json_object();
+	return caps != NULL ? json_deep_copy(caps) : json_object();
 }
 
 static int
