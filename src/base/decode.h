@@ -13,6 +13,9 @@
 
 #include "base/err.h"
 
+/* For every dump: 0.1 is to be read as 0.1, not as 0.10000000000000001. */
+#define JSON_SHORT_REALS JSON_REAL_PRECISION(15)
+
 #define DECODE_DEPTH_MAX 100
 #define DECODE_VALUES_MAX 100000
 

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/show.h"
+#include "tools/app.h"
 #include "tools/tool.h"
 
 extern const struct command command_call;
@@ -114,12 +115,14 @@ run_tool(const struct tool *tool, const json_t *args, bool as_json)
 	int rc;
 
 	call.until.cancel_fd = cli_signal_fd();
+	call.app = app_new(NULL);
 	rc = tool_run(tool, &call, args, &result, &err);
 	if (as_json)
 		show_json(rc, result, &err);
 	else
 		show_text(rc, result, &err);
 	json_decref(result);
+	app_free(call.app);
 	return rc == 0 ? EXIT_OK : EXIT_FAILED;
 }
 

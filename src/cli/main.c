@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "ssh/askpass.h"
 
 extern const struct command command_serve;
 extern const struct command command_tools;
@@ -100,6 +102,9 @@ main(int argc, char **argv)
 	const struct command *c;
 
 	fs_std_fds();
+	if (getenv(ASKPASS_SOCKET_ENV) != NULL && argc == 2)
+		return askpass_helper(getenv(ASKPASS_SOCKET_ENV), argv[1],
+		    STDOUT_FILENO);
 	signal(SIGPIPE, SIG_IGN);
 	log_init(getenv("REMOTE_SANDBOX_LOG_LEVEL"));
 	if (argc < 2)

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "cli/command.h"
 #include "mcp/mcp.h"
+#include "tools/app.h"
 
 extern const struct command command_serve;
 
@@ -64,10 +65,12 @@ cli_serve(void)
 		log_error("cannot set up stdout");
 		return EXIT_FAILED;
 	}
+	def.app = app_new(NULL);
 	if (mcp_serve(&def, STDIN_FILENO, out, cli_signal_fd(), &err) == -1) {
 		log_error("%s", err.msg);
 		return EXIT_FAILED;
 	}
+	app_free(def.app);
 	close(out);
 	return EXIT_OK;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decode.h"
 #include "base/utf8.h"
 
 void
@@ -25,7 +26,8 @@ show_json(int rc, const json_t *result, const struct err *err)
 			    (json_t *)(uintptr_t)result);
 		result = o;
 	}
-	json_dumpf(result, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
+	json_dumpf(result, stdout,
+	    JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_SHORT_REALS);
 	putchar('\n');
 	json_decref(o);
 }
@@ -104,7 +106,7 @@ show_value(const json_t *v, int indent)
 	} else if (json_is_object(v) || json_is_array(v)) {
 		printf(" (none)\n");
 	} else {
-		text = json_dumps(v, JSON_ENCODE_ANY);
+		text = json_dumps(v, JSON_ENCODE_ANY | JSON_SHORT_REALS);
 		printf(" %s\n", text != NULL ? text : "?");
 		free(text);
 	}

@@ -231,6 +231,7 @@ take_request(struct server *s, struct rpc_msg *msg)
 	rq->server = s;
 	rq->msg = *msg;
 	rq->call.until = until_never();
+	rq->call.app = s->def->app;
 	if (calls_have(s->calls, rq->msg.id)) {
 		/* With the id, the client would take it for the reply to the
 		 * first request. */

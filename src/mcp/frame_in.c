@@ -8,7 +8,7 @@ frame_in_init(struct frame_in *in)
 {
 	memset(in, 0, sizeof(*in));
 	/* An unfinished line of full length, and what a read adds to it. */
-	buf_init(&in->data, 2 * FRAME_MAX);
+	buf_init(&in->data, 2 * FRAME_MAX + 1);
 }
 
 void

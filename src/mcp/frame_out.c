@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/decode.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/until.h"
@@ -119,7 +120,7 @@ frame_out_new(int fd, int wake_fd, struct err *err)
 int
 frame_out_send(struct frame_out *out, const json_t *message, bool wait)
 {
-	char *text = json_dumps(message, JSON_COMPACT);
+	char *text = json_dumps(message, JSON_COMPACT | JSON_SHORT_REALS);
 	size_t len;
 
 	if (text == NULL)

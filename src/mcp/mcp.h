@@ -57,6 +57,7 @@ struct mcp_def {
 	const char *version;
 	const char *instructions;
 	const struct tool *const *tools;
+	struct app *app;              /* what the tools share, or NULL */
 	bool list_advanced;           /* tools/list shows advanced tools too */
 	const struct method *methods; /* beside the engine's own; ends with a
 	                               * NULL name; NULL: none */

@@ -61,7 +61,7 @@ content_of(json_t *text)
 static json_t *
 pretty(const json_t *v)
 {
-	char *text = json_dumps(v, JSON_INDENT(2));
+	char *text = json_dumps(v, JSON_INDENT(2) | JSON_SHORT_REALS);
 	json_t *s = json_string(text != NULL ? text : "{}");
 
 	free(text);

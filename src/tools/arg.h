@@ -81,6 +81,8 @@ enum out_type {
 	OUT_OBJECT,  /* with "fields"; without, any object */
 	OUT_OBJECTS, /* list of such objects */
 	OUT_STRINGS, /* list of strings */
+	OUT_INTS,    /* list of integers */
+	OUT_BOOL_OR_STRING,
 };
 
 struct out {

@@ -7,8 +7,11 @@
 
 #include "base/until.h"
 
+struct app;
+
 struct call {
 	struct until until; /* ends when the caller gives up */
+	struct app *app;    /* what tools share; NULL in tests */
 	/* Where progress goes; NULL: nobody listens. */
 	void (*progress)(struct call *call, double done, double total,
 	    const char *text);

@@ -145,6 +145,19 @@ args_schema(const struct arg *args)
 	return object_schema(properties, required);
 }
 
+/* "anyOf" rather than a list of types: more clients understand it. */
+static json_t *
+either(json_t *a, json_t *b)
+{
+	json_t *o = json_object();
+	json_t *any = json_array();
+
+	json_array_append_new(any, a);
+	json_array_append_new(any, b);
+	json_object_set_new(o, "anyOf", any);
+	return o;
+}
+
 static json_t *
 out_shape(const struct out *f)
 {
@@ -162,24 +175,15 @@ out_shape(const struct out *f)
 		return list_of(outs_schema(f->fields));
 	case OUT_STRINGS:
 		return list_of(typed("string"));
+	case OUT_INTS:
+		return list_of(typed("integer"));
+	case OUT_BOOL_OR_STRING:
+		return either(typed("boolean"), typed("string"));
 	case OUT_STRING:
 	case OUT_END:
 		break;
 	}
 	return typed("string");
-}
-
-/* "anyOf" rather than a list of types: more clients understand it. */
-static json_t *
-or_null(json_t *shape)
-{
-	json_t *o = json_object();
-	json_t *any = json_array();
-
-	json_array_append_new(any, shape);
-	json_array_append_new(any, typed("null"));
-	json_object_set_new(o, "anyOf", any);
-	return o;
 }
 
 json_t *
@@ -193,7 +197,7 @@ outs_schema(const struct out *outs)
 		json_t *o = out_shape(f);
 
 		if (f->nullable)
-			o = or_null(o);
+			o = either(o, typed("null"));
 		if (f->help != NULL)
 			json_object_set_new(o, "description",
 			    json_string(f->help));

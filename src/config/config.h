@@ -1,0 +1,63 @@
+/*
+ * The configuration: which sandboxes there are.
+ *
+ * Sources, in this order: REMOTE_SANDBOX_LIST, or REMOTE_HOST and its
+ * companions; then the configuration file.  A broken entry is left out and
+ * told about; it never stops the others, nor the server.
+ */
+#ifndef CONFIG_CONFIG_H
+#define CONFIG_CONFIG_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "config/sandbox.h"
+
+#define CONFIG_FILE_MAX (1024 * 1024)
+#define CONFIG_SANDBOXES_MAX 1000
+
+/* What the sources are; every pointer may be NULL: not set. */
+struct config_sources {
+	const char *list;                          /* REMOTE_SANDBOX_LIST */
+	const char *host, *port, *user, *password; /* REMOTE_HOST ... */
+	const char *key_file, *key_passphrase;
+	const char *file; /* path of the configuration file */
+	bool file_named;  /* the user named it: it has to exist */
+	const char *home;
+};
+
+struct config {
+	struct sandbox *sandboxes;
+	size_t count;
+	json_t *problems; /* sentences: what was left out and why */
+	json_t *notes;    /* sentences: what may surprise */
+	bool list_set;    /* for the diagnostics of list_sandboxes */
+	size_t list_length;
+	bool host_set;
+};
+
+/* The sources as the environment has them; "file" from --config or NULL. */
+void config_sources(struct config_sources *src, const char *file, char **path);
+
+/* Never fails: what is wrong is in "problems". */
+void config_load(struct config *c, const struct config_sources *src);
+void config_free(struct config *c);
+
+/* The sandbox of this name, or NULL. */
+const struct sandbox *config_find(const struct config *c, const char *name);
+
+/*
+ * The same, as a tool needs it: "name" may be NULL or "" for "active".  The
+ * error says which sandboxes there are, or what is wrong with the
+ * configuration and how to mend it.
+ */
+const struct sandbox *config_pick(const struct config *c, const char *name,
+    const char *active, struct err *err);
+
+/* Add the entries of a JSON text (an array, or an object with "sandboxes").
+ * "where" names it in messages; "shared" says that others can read it. */
+void config_add_list(struct config *c, const char *text, size_t len,
+    const char *where, const char *home, bool shared);
+
+#endif

@@ -1,0 +1,349 @@
+/* One entry of the configuration. */
+#include "config/sandbox.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/decode.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/str.h"
+
+#define COMMAND_ARGS_MAX 64
+
+/*
+ * What "ssh_options" may set: how to connect and log in.  Nothing that runs
+ * a program, forwards anything, or undoes what we rely on; such things belong
+ * into the user's ssh config, where they can be seen.
+ */
+static const char *const allowed_options[] = { "AddressFamily", "BindAddress",
+	"BindInterface", "CanonicalDomains", "CanonicalizeHostname",
+	"CASignatureAlgorithms", "CertificateFile", "Ciphers", "Compression",
+	"ConnectionAttempts", "FingerprintHash", "GSSAPIAuthentication",
+	"GSSAPIDelegateCredentials", "HostbasedAuthentication",
+	"HostKeyAlgorithms", "HostKeyAlias", "HostName", "IdentitiesOnly",
+	"IdentityAgent", "IPQoS", "KbdInteractiveAuthentication",
+	"KexAlgorithms", "LogLevel", "MACs", "PasswordAuthentication",
+	"PreferredAuthentications", "ProxyJump", "PubkeyAcceptedAlgorithms",
+	"PubkeyAuthentication", "RekeyLimit", "RequiredRSASize",
+	"ServerAliveCountMax", "ServerAliveInterval", "TCPKeepAlive", NULL };
+
+static int
+wrong(struct err *err, const char *field, const char *what)
+{
+	return err_set(err, ERR_INVALID, "field '%s' %s", field, what);
+}
+
+/* Something that ends up on ssh's command line. */
+static int
+check_word(const char *field, const char *s, struct err *err)
+{
+	const unsigned char *c;
+
+	if (s[0] == '\0')
+		return wrong(err, field, "is empty");
+	if (s[0] == '-')
+		return wrong(err, field, "must not begin with a dash");
+	for (c = (const unsigned char *)s; *c != '\0'; c++) {
+		if (*c <= ' ' || *c == 0x7f)
+			return wrong(err, field,
+			    "must not contain white space or control "
+			    "characters");
+	}
+	return 0;
+}
+
+/* No control characters: it goes into a line of a file. */
+static int
+check_line(const char *field, const char *s, struct err *err)
+{
+	const unsigned char *c;
+
+	for (c = (const unsigned char *)s; *c != '\0'; c++) {
+		if (*c < ' ' || *c == 0x7f)
+			return wrong(err, field,
+			    "must not contain control characters");
+	}
+	return 0;
+}
+
+/* A string field without NUL; *out stays if absent, null or "". */
+static int
+get_string(const json_t *entry, const char *field, char **out, struct err *err)
+{
+	const json_t *v = json_object_get(entry, field);
+
+	if (v == NULL || json_is_null(v))
+		return 0;
+	if (!json_is_string(v))
+		return wrong(err, field, "must be a string");
+	if (decode_text(v) == NULL)
+		return wrong(err, field, "contains a NUL character");
+	if (json_string_length(v) == 0)
+		return 0;
+	free(*out);
+	*out = xstrdup(json_string_value(v));
+	return 0;
+}
+
+static int
+get_secret(const json_t *entry, const char *field, struct secret *out,
+    struct err *err)
+{
+	const json_t *v = json_object_get(entry, field);
+
+	if (v == NULL || json_is_null(v))
+		return 0;
+	if (!json_is_string(v))
+		return wrong(err, field, "must be a string");
+	if (decode_text(v) == NULL ||
+	    strpbrk(json_string_value(v), "\r\n") != NULL)
+		return wrong(err, field, "must not contain line breaks or NUL");
+	if (json_string_length(v) > 0)
+		secret_set(out, json_string_value(v), json_string_length(v));
+	return 0;
+}
+
+static int
+get_int(const json_t *entry, const char *field, int min, int max, int *out,
+    struct err *err)
+{
+	const json_t *v = json_object_get(entry, field);
+	int64_t n;
+
+	if (v == NULL || json_is_null(v))
+		return 0;
+	if (json_is_integer(v))
+		n = json_integer_value(v);
+	else if (!json_is_string(v) ||
+	    str_to_int(json_string_value(v), min, max, &n) == -1)
+		n = INT64_MIN;
+	if (n < min || n > max)
+		return err_set(err, ERR_INVALID,
+		    "field '%s' must be an integer from %d to %d", field, min,
+		    max);
+	*out = (int)n;
+	return 0;
+}
+
+static int
+get_list(const json_t *entry, const char *field, json_t **out, struct err *err)
+{
+	json_t *v = json_object_get(entry, field);
+	const json_t *item;
+	size_t i;
+
+	if (v == NULL || json_is_null(v))
+		return 0;
+	if (!json_is_array(v) || json_array_size(v) == 0 ||
+	    json_array_size(v) > COMMAND_ARGS_MAX)
+		return wrong(err, field, "must be a list of strings");
+	json_array_foreach(v, i, item)
+	{
+		if (!json_is_string(item) ||
+		    strlen(json_string_value(item)) != json_string_length(item))
+			return wrong(err, field, "must be a list of strings");
+	}
+	*out = json_incref(v);
+	return 0;
+}
+
+static bool
+option_allowed(const char *option)
+{
+	size_t len = strcspn(option, "=");
+	const char *const *a;
+
+	for (a = allowed_options; *a != NULL; a++) {
+		if (strlen(*a) == len && strncasecmp(*a, option, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int
+check_options(const json_t *options, struct err *err)
+{
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach(options, i, item)
+	{
+		const char *o = json_string_value(item);
+
+		if (strchr(o, '=') == NULL || check_line("", o, err) == -1)
+			return wrong(err, "ssh_options",
+			    "must hold strings of the form \"Name=value\"");
+		if (!option_allowed(o))
+			return err_set(err, ERR_INVALID,
+			    "field 'ssh_options' may not set '%.*s'; put it "
+			    "into your ssh config instead",
+			    (int)strcspn(o, "="), o);
+	}
+	return 0;
+}
+
+static int
+get_policy(const json_t *entry, struct sandbox *sb, struct err *err)
+{
+	char *policy = NULL;
+	int rc = get_string(entry, "host_key_policy", &policy, err);
+
+	if (rc == 0 && policy != NULL) {
+		if (strcmp(policy, "strict") == 0)
+			sb->host_key_policy = HOST_KEY_STRICT;
+		else if (strcmp(policy, "accept-new") != 0)
+			rc = wrong(err, "host_key_policy",
+			    "must be \"accept-new\" or \"strict\"");
+	}
+	free(policy);
+	return rc;
+}
+
+/* A public key line ("ssh-ed25519 AAAA...") or a SHA-256 fingerprint. */
+static int
+check_host_key(const char *key, struct err *err)
+{
+	if (check_line("host_key", key, err) == -1)
+		return -1;
+	if (str_starts(key, "SHA256:") && strlen(key) == 7 + 43)
+		return 0;
+	if ((str_starts(key, "ssh-") || str_starts(key, "ecdsa-") ||
+	        str_starts(key, "sk-")) &&
+	    strchr(key, ' ') != NULL)
+		return 0;
+	return wrong(err, "host_key",
+	    "must be a public key (\"ssh-ed25519 AAAA...\") or its "
+	    "fingerprint (\"SHA256:...\")");
+}
+
+static int
+parse_login(struct sandbox *sb, const json_t *entry, const char *home,
+    struct err *err)
+{
+	char *key = NULL;
+
+	if (get_secret(entry, "password", &sb->password, err) == -1 ||
+	    get_list(entry, "password_command", &sb->password_command, err) ==
+	        -1 ||
+	    get_secret(entry, "key_passphrase", &sb->key_passphrase, err) ==
+	        -1 ||
+	    get_list(entry, "key_passphrase_command",
+	        &sb->key_passphrase_command, err) == -1 ||
+	    get_string(entry, "key_file", &key, err) == -1)
+		return -1;
+	if (key != NULL) {
+		sb->key_file = path_home(key, home);
+		free(key);
+		if (check_line("key_file", sb->key_file, err) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+parse_connection(struct sandbox *sb, const json_t *entry, struct err *err)
+{
+	if (get_int(entry, "connect_timeout_s", 1, 600, &sb->connect_timeout_s,
+	        err) == -1 ||
+	    get_int(entry, "control_persist_s", 1, 86400,
+	        &sb->control_persist_s, err) == -1 ||
+	    get_string(entry, "workdir", &sb->workdir, err) == -1 ||
+	    get_list(entry, "ssh_options", &sb->ssh_options, err) == -1 ||
+	    check_options(sb->ssh_options, err) == -1 ||
+	    get_string(entry, "host_key", &sb->host_key, err) == -1 ||
+	    get_policy(entry, sb, err) == -1)
+		return -1;
+	if (sb->host_key != NULL)
+		return check_host_key(sb->host_key, err);
+	return 0;
+}
+
+static int
+parse_address(struct sandbox *sb, const json_t *entry, struct err *err)
+{
+	if (get_string(entry, "host", &sb->host, err) == -1)
+		return -1;
+	if (sb->host == NULL)
+		return wrong(err, "host", "is missing");
+	if (check_word("host", sb->host, err) == -1 ||
+	    get_string(entry, "user", &sb->user, err) == -1 ||
+	    (sb->user != NULL && check_word("user", sb->user, err) == -1) ||
+	    get_int(entry, "port", 1, 65535, &sb->port, err) == -1 ||
+	    get_string(entry, "name", &sb->name, err) == -1)
+		return -1;
+	sb->named = sb->name != NULL;
+	if (sb->name == NULL)
+		sb->name = xstrdup(sb->host);
+	if (str_blank(sb->name))
+		return wrong(err, "name", "is blank");
+	return check_line("name", sb->name, err);
+}
+
+static void
+note_unknown(const json_t *entry, json_t *unknown)
+{
+	static const char *const known[] = { "name", "host", "user", "port",
+		"password", "password_command", "key_file", "key_passphrase",
+		"key_passphrase_command", "host_key", "host_key_policy",
+		"workdir", "connect_timeout_s", "control_persist_s",
+		"ssh_options", NULL };
+	const char *key;
+	json_t *v;
+	size_t i;
+
+	json_object_foreach((json_t *)(uintptr_t)entry, key, v)
+	{
+		for (i = 0; known[i] != NULL; i++) {
+			if (strcmp(known[i], key) == 0)
+				break;
+		}
+		if (known[i] == NULL)
+			json_array_append_new(unknown, json_string(key));
+	}
+}
+
+int
+sandbox_parse(struct sandbox *sb, const json_t *entry, const char *home,
+    json_t *unknown, struct err *err)
+{
+	memset(sb, 0, sizeof(*sb));
+	sb->connect_timeout_s = SANDBOX_CONNECT_TIMEOUT_S;
+	sb->control_persist_s = SANDBOX_PERSIST_S;
+	if (!json_is_object(entry))
+		return err_set(err, ERR_INVALID, "is not an object");
+	if (parse_address(sb, entry, err) == -1 ||
+	    parse_login(sb, entry, home, err) == -1 ||
+	    parse_connection(sb, entry, err) == -1)
+		return -1;
+	note_unknown(entry, unknown);
+	return 0;
+}
+
+void
+sandbox_free(struct sandbox *sb)
+{
+	if (sb == NULL)
+		return;
+	free(sb->name);
+	free(sb->host);
+	free(sb->user);
+	secret_free(&sb->password);
+	json_decref(sb->password_command);
+	free(sb->key_file);
+	secret_free(&sb->key_passphrase);
+	json_decref(sb->key_passphrase_command);
+	free(sb->host_key);
+	free(sb->workdir);
+	json_decref(sb->ssh_options);
+	free(sb->source);
+	memset(sb, 0, sizeof(*sb));
+}
+
+bool
+sandbox_has_secret(const struct sandbox *sb)
+{
+	return secret_given(&sb->password) || secret_given(&sb->key_passphrase);
+}

@@ -1,0 +1,267 @@
+/* Both sides of askpass: who knows the secret and who asks for it. */
+#include "ssh/askpass.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "base/str.h"
+#include "base/until.h"
+
+#define PROMPT_MAX 4096
+#define ASK_MS 5000
+
+struct askpass {
+	struct askpass_login login;
+	char *path;
+	int listener;
+	int stop[2]; /* pipe; its write end closed: stop */
+	pthread_t thread;
+	bool gave_password;
+	bool gave_passphrase;
+};
+
+static bool
+same(char *expected, const char *prompt)
+{
+	bool yes = strcmp(expected, prompt) == 0;
+
+	free(expected);
+	return yes;
+}
+
+/* "(user@host) Password: ", as keyboard-interactive prompts come since 8.6;
+ * what follows the brackets is up to the server, whose key was checked. */
+static bool
+asks_interactively(const struct askpass_login *l, const char *prompt)
+{
+	char *start = xasprintf("(%s@%s) ", l->user, l->host);
+	bool yes = str_starts(prompt, start) &&
+	    strcasestr(prompt + strlen(start), "password") != NULL;
+
+	free(start);
+	return yes;
+}
+
+char
+askpass_match(const struct askpass_login *l, const char *prompt)
+{
+	if (l->key_file != NULL &&
+	    same(xasprintf("Enter passphrase for key '%s': ", l->key_file),
+	        prompt))
+		return 'k';
+	if (same(xasprintf("%s@%s's password: ", l->user, l->host), prompt))
+		return 'p';
+	return asks_interactively(l, prompt) ? 'p' : 0;
+}
+
+static const struct secret *
+answer_for(struct askpass *a, const char *prompt)
+{
+	char which = askpass_match(&a->login, prompt);
+
+	if (which == 'p' && !a->gave_password) {
+		a->gave_password = true;
+		return a->login.password;
+	}
+	if (which == 'k' && !a->gave_passphrase) {
+		a->gave_passphrase = true;
+		return a->login.passphrase;
+	}
+	return NULL;
+}
+
+/* Read until the other side has said all it wants. */
+static int
+read_all(int fd, struct buf *out, const struct until *until)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct err err;
+	size_t room;
+	char *space;
+	ssize_t n;
+
+	for (;;) {
+		space = buf_space(out, 512, &room);
+		if (room == 0 || until_poll(until, &p, 1, &err) == -1)
+			return -1;
+		n = read(fd, space, room);
+		if (n == 0)
+			return 0;
+		if (n == -1 && errno != EINTR)
+			return -1;
+		if (n > 0)
+			buf_grew(out, (size_t)n);
+	}
+}
+
+/* A prompt comes, a line beginning with "+" goes back, or nothing. */
+static void
+serve_one(struct askpass *a, int fd)
+{
+	struct until until = until_in(ASK_MS);
+	const struct secret *s;
+	struct buf prompt;
+
+	buf_init(&prompt, PROMPT_MAX);
+	if (read_all(fd, &prompt, &until) == 0) {
+		s = answer_for(a, prompt.data);
+		if (s != NULL && secret_given(s)) {
+			fs_write_all(fd, "+", 1);
+			fs_write_all(fd, s->data, s->len);
+		}
+	}
+	buf_free(&prompt);
+}
+
+static void *
+serve(void *arg)
+{
+	struct askpass *a = arg;
+	struct pollfd p[2] = {
+		{ .fd = a->listener, .events = POLLIN },
+		{ .fd = a->stop[0], .events = POLLIN },
+	};
+	int fd;
+
+	for (;;) {
+		if (poll(p, 2, -1) == -1 && errno != EINTR)
+			break;
+		if (p[1].revents != 0)
+			break;
+		if (p[0].revents == 0)
+			continue;
+		fd = accept(a->listener, NULL, NULL);
+		if (fd == -1)
+			continue;
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+		serve_one(a, fd);
+		close(fd);
+	}
+	return NULL;
+}
+
+static int
+address(const char *path, struct sockaddr_un *sa, struct err *err)
+{
+	memset(sa, 0, sizeof(*sa));
+	sa->sun_family = AF_UNIX;
+	if (strlen(path) >= sizeof(sa->sun_path))
+		return err_set(err, ERR_LIMIT, "path is too long: %s", path);
+	memcpy(sa->sun_path, path, strlen(path) + 1);
+	return 0;
+}
+
+static int
+listen_on(struct askpass *a, struct err *err)
+{
+	struct sockaddr_un sa;
+
+	if (address(a->path, &sa, err) == -1)
+		return -1;
+	a->listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	if (a->listener == -1)
+		return err_sys(err, "cannot make a socket");
+	fcntl(a->listener, F_SETFD, FD_CLOEXEC);
+	if (bind(a->listener, (struct sockaddr *)&sa, sizeof(sa)) == -1 ||
+	    listen(a->listener, 4) == -1)
+		return err_sys(err, "cannot listen on %s", a->path);
+	return 0;
+}
+
+static void
+askpass_free(struct askpass *a)
+{
+	if (a->listener != -1) {
+		close(a->listener);
+		unlink(a->path);
+	}
+	if (a->stop[0] != -1)
+		close(a->stop[0]);
+	if (a->stop[1] != -1)
+		close(a->stop[1]);
+	free(a->path);
+	free(a);
+}
+
+struct askpass *
+askpass_start(const char *runtime_dir, const struct askpass_login *login,
+    struct err *err)
+{
+	struct askpass *a = xcalloc(1, sizeof(*a));
+	char token[RANDOM_HEX(8)];
+	int rc;
+
+	random_hex(token, 8);
+	a->login = *login;
+	a->listener = a->stop[0] = a->stop[1] = -1;
+	a->path = xasprintf("%s/ask-%s", runtime_dir, token);
+	if (listen_on(a, err) == -1 || fs_pipe(a->stop, err) == -1) {
+		askpass_free(a);
+		return NULL;
+	}
+	rc = pthread_create(&a->thread, NULL, serve, a);
+	if (rc != 0) {
+		errno = rc;
+		err_sys(err, "cannot start a thread");
+		askpass_free(a);
+		return NULL;
+	}
+	return a;
+}
+
+const char *
+askpass_socket(const struct askpass *a)
+{
+	return a->path;
+}
+
+void
+askpass_stop(struct askpass *a)
+{
+	if (a == NULL)
+		return;
+	close(a->stop[1]);
+	a->stop[1] = -1;
+	pthread_join(a->thread, NULL);
+	askpass_free(a);
+}
+
+int
+askpass_helper(const char *path, const char *prompt, int out)
+{
+	struct until until = until_in(ASK_MS);
+	struct sockaddr_un sa;
+	struct buf answer;
+	struct err err;
+	int fd, status = 1;
+
+	if (address(path, &sa, &err) == -1)
+		return 1;
+	fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	if (fd == -1)
+		return 1;
+	buf_init(&answer, PROMPT_MAX);
+	if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0 &&
+	    fs_write_all(fd, prompt, strlen(prompt)) == 0 &&
+	    shutdown(fd, SHUT_WR) == 0 && read_all(fd, &answer, &until) == 0 &&
+	    answer.len > 0 && answer.data[0] == '+') {
+		fs_write_all(out, answer.data + 1, answer.len - 1);
+		fs_write_all(out, "\n", 1);
+		status = 0;
+	}
+	secret_wipe(answer.data, answer.cap);
+	buf_free(&answer);
+	close(fd);
+	return status;
+}

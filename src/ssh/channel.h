@@ -1,0 +1,26 @@
+/*
+ * A session on a master with our ends of its three streams.
+ */
+#ifndef SSH_CHANNEL_H
+#define SSH_CHANNEL_H
+
+#include "base/err.h"
+#include "base/until.h"
+#include "ssh/mux.h"
+
+struct channel {
+	struct mux mux; /* brings the exit message */
+	int in;         /* we write; -1: closed.  None of the three blocks. */
+	int out, err;   /* we read */
+};
+
+/* Run "command" on the far side.  ERR_LIMIT if the master has no room.
+ * channel_close() in both cases. */
+int channel_open(struct channel *ch, const char *socket, const char *command,
+    const struct until *until, struct err *err);
+void channel_close(struct channel *ch);
+
+/* Close our end of the far side's stdin. */
+void channel_close_in(struct channel *ch);
+
+#endif

@@ -1,0 +1,396 @@
+/* Running commands. */
+#include "ssh/exec.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/random.h"
+#include "base/str.h"
+#include "config/dirs.h"
+#include "ssh/script.h"
+
+#define READ_SIZE ((size_t)64 << 10)
+#define PROGRESS_MS 500
+
+/* After a kill: how long its last output may take to come. */
+#define DRAIN_MS 1500
+#define KILL_EXTRA_MS 6000
+
+/* A command under way. */
+struct run {
+	const struct exec_request *req;
+	struct exec_result *res;
+	struct link *link;
+	struct shell *shell;
+	char mark[MARK_MAX]; /* of this command; the shell's is the next */
+	long waiter, pid;
+	struct buf input; /* what still has to be written */
+	size_t sent;
+	struct capture out, err;
+	bool out_open, err_open;
+	bool kids; /* the waiter has children left and takes no more */
+	int64_t began;
+	int64_t told; /* progress */
+};
+
+void
+exec_result_free(struct exec_result *res)
+{
+	buf_free(&res->out);
+	buf_free(&res->err);
+	buf_free(&res->survivors);
+	free(res->out_file);
+	free(res->err_file);
+	memset(res, 0, sizeof(*res));
+}
+
+/* The latest second of the far side's clock at which it may begin. */
+static int64_t
+not_after(const struct shell *s, int64_t timeout_ms)
+{
+	int64_t elapsed = clock_ms() - s->near_time;
+
+	return s->far_time + (elapsed + timeout_ms) / 1000 + 1;
+}
+
+/* The command, and in the same write what prepares the next one. */
+static void
+make_input(struct run *r)
+{
+	struct shell *s = r->shell;
+	const char *cwd = r->req->cwd != NULL ? r->req->cwd : "";
+	size_t n = strlen(cwd), m = strlen(r->req->command);
+	char mark[MARK_MAX];
+
+	buf_init(&r->input, SIZE_MAX);
+	buf_addf(&r->input, "%" PRId64 " %zu %zu\n",
+	    not_after(s, r->req->timeout_ms), n, m);
+	buf_adds(&r->input, cwd);
+	if (s->tier != SHELL_BASH && n > 0)
+		buf_adds(&r->input, "\n");
+	buf_add(&r->input, r->req->command, m);
+	if (s->loops) {
+		link_mark(r->link, mark);
+		shell_prepare(s, &r->input, mark);
+	}
+}
+
+/* Write what fits.  0, or -1 if the channel is gone. */
+static int
+write_some(struct run *r)
+{
+	struct shell *s = r->shell;
+	ssize_t n;
+
+	n = write(s->ch.in, r->input.data + r->sent, r->input.len - r->sent);
+	if (n == -1)
+		return errno == EAGAIN || errno == EINTR ? 0 : -1;
+	r->sent += (size_t)n;
+	/* A plain shell's command ends where its stdin does. */
+	if (r->sent == r->input.len && !s->loops)
+		channel_close_in(&s->ch);
+	return 0;
+}
+
+/* What came before the end of the last command belongs to this one. */
+static void
+read_stream(struct capture *c, struct shell_stream *st, int fd, bool *open)
+{
+	char chunk[READ_SIZE];
+	ssize_t n = read(fd, chunk, sizeof(chunk));
+	size_t used;
+
+	if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR))
+		*open = false;
+	if (n <= 0)
+		return;
+	used = capture_add(c, chunk, (size_t)n);
+	buf_add(&st->seen, chunk + used, (size_t)n - used);
+}
+
+static bool
+both_ended(const struct run *r)
+{
+	return r->out.ended && r->err.ended;
+}
+
+static bool
+over(const struct run *r)
+{
+	return (r->out.ended || !r->out_open) && (r->err.ended || !r->err_open);
+}
+
+static void
+tell_progress(struct run *r)
+{
+	int64_t now = clock_ms();
+	struct buf line;
+
+	if (r->req->progress == NULL || now < r->told + PROGRESS_MS)
+		return;
+	r->told = now;
+	buf_init(&line, 2048);
+	capture_last_line(&r->out, &line);
+	if (line.len == 0)
+		capture_last_line(&r->err, &line);
+	r->req->progress(r->req->data, now - r->began, line.data);
+	buf_free(&line);
+}
+
+/*
+ * Write, read, until both streams have their trailer or are gone.  -1 if the
+ * until ended first.
+ */
+static int
+attend(struct run *r, const struct until *until, struct err *err)
+{
+	enum { IN, OUT, ERR, COUNT };
+	struct shell *s = r->shell;
+	struct pollfd p[COUNT];
+
+	while (!over(r)) {
+		struct until slice = until_within(until, PROGRESS_MS);
+		bool writing = r->sent < r->input.len && s->ch.in != -1;
+
+		p[IN] = (struct pollfd){ writing ? s->ch.in : -1, POLLOUT, 0 };
+		p[OUT] = (struct pollfd){
+			r->out_open && !r->out.ended ? s->ch.out : -1, POLLIN, 0
+		};
+		p[ERR] = (struct pollfd){
+			r->err_open && !r->err.ended ? s->ch.err : -1, POLLIN, 0
+		};
+		if (until_poll(&slice, p, COUNT, err) == -1) {
+			if (err->code != ERR_TIMEOUT ||
+			    until_check(until, err) == -1)
+				return -1;
+			tell_progress(r);
+			continue;
+		}
+		if (p[IN].revents != 0 && write_some(r) == -1)
+			r->sent = r->input.len; /* its end will show */
+		if (p[OUT].revents != 0)
+			read_stream(&r->out, &s->out, s->ch.out, &r->out_open);
+		if (p[ERR].revents != 0)
+			read_stream(&r->err, &s->err, s->ch.err, &r->err_open);
+		tell_progress(r);
+	}
+	return 0;
+}
+
+/* "left 12:sleep 13:..." after the kill; nothing behind "left" is good. */
+static void
+read_survivors(struct run *r, const struct exec_result *kill)
+{
+	const char *at = strstr(kill->out.data, "left");
+
+	if (kill->state != EXEC_FINISHED || at == NULL)
+		return;
+	at += strlen("left");
+	buf_add(&r->res->survivors, at + strspn(at, " "),
+	    strcspn(at + strspn(at, " "), "\n"));
+	if (r->res->survivors.len == 0)
+		r->res->verified =
+		    r->shell->subreaper ? VERIFIED_YES : VERIFIED_BY_MARKER;
+}
+
+static int run_on(struct run *r, const struct until *until, struct err *err);
+
+/* End all processes of the command, by way of another shell. */
+static void
+kill_command(struct run *r)
+{
+	struct until limit =
+	    until_in(r->req->grace_ms + (int64_t)KILL_EXTRA_MS);
+	struct exec_result kill = { 0 };
+	struct exec_request req = {
+		.timeout_ms = r->req->grace_ms + KILL_EXTRA_MS,
+		.max_chars = 8000,
+	};
+	struct run k = { .req = &req, .res = &kill, .link = r->link };
+	struct buf script;
+	struct err err;
+
+	r->res->verified = VERIFIED_NO;
+	k.shell = link_take_killer(r->link, &limit, &err);
+	if (k.shell == NULL)
+		return;
+	buf_init(&script, 16384);
+	script_kill(&script, r->mark, r->waiter, r->pid, r->req->grace_ms);
+	req.command = script.data;
+	run_on(&k, &limit, &err);
+	read_survivors(r, &kill);
+	exec_result_free(&kill);
+	buf_free(&script);
+}
+
+/* The until ended: make an end of the command, keep what it printed. */
+static void
+stop_command(struct run *r, enum err_code why)
+{
+	struct until drain;
+	struct err err;
+
+	r->res->timed_out = why == ERR_TIMEOUT;
+	r->res->cancelled = why == ERR_CANCELLED;
+	kill_command(r);
+	drain = until_in(DRAIN_MS);
+	attend(r, &drain, &err);
+	r->res->state =
+	    r->res->verified == VERIFIED_NO ? EXEC_MAY_BE_RUNNING : EXEC_KILLED;
+}
+
+/* Both trailers are there: how did it end? */
+static int
+read_end(struct run *r, struct err *err)
+{
+	struct exec_result *res = r->res;
+	struct trailer t;
+
+	if (r->out.bad || trailer_parse(r->out.trailer.data, &t) == -1)
+		return err_set(err, ERR_IO,
+		    "the far side's report of the end "
+		    "makes no sense");
+	if (strcmp(t.flag, "cwd") == 0)
+		return err_set(err, ERR_NOT_FOUND,
+		    "the directory '%.300s' (cwd) does not exist on %s, or "
+		    "may not be entered; the command was not run",
+		    r->req->cwd, link_sandbox(r->link)->name);
+	if (strcmp(t.flag, "stale") == 0)
+		return err_set(err, ERR_TIMEOUT,
+		    "the command reached %s too late and was not run",
+		    link_sandbox(r->link)->name);
+	res->exit_code = t.status;
+	r->kids = t.count > 0;
+	if (strcmp(t.flag, "sig") == 0 && t.status > 128)
+		res->signal = t.status - 128;
+	if (res->timed_out || res->cancelled)
+		return 0; /* what it left was ended */
+	memcpy(res->background, t.pids, sizeof(t.pids));
+	res->background_count = t.count;
+	if (t.count > 0)
+		link_release(r->link, r->mark);
+	return 0;
+}
+
+/* No trailer: the link broke, or somebody killed the far side's waiter. */
+static void
+read_loss(struct run *r)
+{
+	r->res->state = EXEC_MAY_BE_RUNNING;
+	r->res->connection_error = true;
+	r->res->exit_code = -1;
+	snprintf(r->res->problem, sizeof(r->res->problem),
+	    "the connection to %s was lost while the command ran; it may "
+	    "still be running",
+	    link_sandbox(r->link)->name);
+}
+
+static void
+collect(struct run *r)
+{
+	struct exec_result *res = r->res;
+	size_t max = r->req->max_chars;
+
+	res->duration_ms = clock_ms() - r->began;
+	res->out_total = r->out.total;
+	res->err_total = r->err.total;
+	buf_init(&res->out, SIZE_MAX);
+	buf_init(&res->err, SIZE_MAX);
+	res->out_left = capture_text(&r->out, &res->out, max);
+	res->err_left = capture_text(&r->err, &res->err, max);
+	if (r->out.file_fd != -1)
+		res->out_file = xstrdup(r->out.file);
+	if (r->err.file_fd != -1)
+		res->err_file = xstrdup(r->err.file);
+	res->no_bash = r->shell->tier == SHELL_SH;
+}
+
+/* A name for a file of output, or NULL if there is no place for it. */
+static char *
+output_path(const char *stream)
+{
+	char name[RANDOM_HEX(8)];
+	struct err err;
+	char *dir = dirs_state_sub("outputs", &err);
+	char *path;
+
+	if (dir == NULL)
+		return NULL;
+	random_hex(name, 8);
+	path = xasprintf("%s/%s.%s", dir, name, stream);
+	free(dir);
+	return path;
+}
+
+/* Output is kept in bytes; a character has up to four, colours add more. */
+static void
+init_captures(struct run *r)
+{
+	size_t keep = r->req->max_chars * 4 + 4096;
+	char *out = NULL, *err = NULL;
+
+	if (r->req->keep_file) {
+		out = output_path("stdout");
+		err = output_path("stderr");
+	}
+	capture_init(&r->out, r->shell->nonce, keep, out, EXEC_FILE_MAX);
+	capture_init(&r->err, r->shell->nonce, keep, err, EXEC_FILE_MAX);
+	free(out);
+	free(err);
+	r->out_open = r->err_open = true;
+}
+
+/* Run on r->shell, which is given back. */
+static int
+run_on(struct run *r, const struct until *until, struct err *err)
+{
+	struct until limit = until_within(until, r->req->timeout_ms);
+	struct shell *s = r->shell;
+	int rc = 0;
+
+	memset(r->res, 0, sizeof(*r->res));
+	buf_init(&r->res->survivors, 4096);
+	r->res->exit_code = -1;
+	snprintf(r->mark, sizeof(r->mark), "%s", s->mark);
+	r->waiter = s->waiter;
+	r->pid = s->pid;
+	init_captures(r);
+	s->out.ready = s->err.ready = false;
+	make_input(r);
+	r->began = r->told = clock_ms();
+	if (attend(r, &limit, err) == -1)
+		stop_command(r, err->code);
+	if (both_ended(r))
+		rc = read_end(r, err);
+	else if (!r->res->timed_out && !r->res->cancelled)
+		read_loss(r);
+	if (rc == 0)
+		collect(r);
+	if (both_ended(r))
+		link_proven(r->link);
+	link_give(r->link, s,
+	    both_ended(r) && s->loops && !r->kids && r->sent == r->input.len);
+	capture_free(&r->out);
+	capture_free(&r->err);
+	buf_free(&r->input);
+	return rc;
+}
+
+int
+exec_run(struct link *link, const struct exec_request *req,
+    struct exec_result *res, const struct until *until, struct err *err)
+{
+	struct run r = { .req = req, .res = res, .link = link };
+
+	r.shell = link_take(link, until, err);
+	if (r.shell == NULL)
+		return -1;
+	return run_on(&r, until, err);
+}

@@ -1,0 +1,68 @@
+/*
+ * Running a command on a sandbox: one write, and the truth about how it
+ * ended.
+ */
+#ifndef SSH_EXEC_H
+#define SSH_EXEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/until.h"
+#include "ssh/link.h"
+
+#define EXEC_FILE_MAX ((uint64_t)64 << 20)
+
+struct exec_request {
+	const char *command;
+	const char *cwd; /* or NULL */
+	int64_t timeout_ms;
+	int grace_ms;     /* between TERM and KILL */
+	size_t max_chars; /* of each stream */
+	bool keep_file;   /* longer output goes to a local file, whole */
+	/* Called about twice a second with the last line; or NULL. */
+	void (*progress)(void *data, int64_t elapsed_ms, const char *line);
+	void *data;
+};
+
+enum exec_state {
+	EXEC_FINISHED,       /* it ended; the status is known */
+	EXEC_KILLED,         /* we ended it: timeout or cancel */
+	EXEC_MAY_BE_RUNNING, /* the link was lost, or the kill was not seen
+	                      * to work */
+};
+
+enum exec_verified { VERIFIED_NO, VERIFIED_BY_MARKER, VERIFIED_YES };
+
+struct exec_result {
+	enum exec_state state;
+	bool timed_out;
+	bool cancelled;
+	bool connection_error;
+	char problem[512]; /* in words, if there was one */
+	int exit_code;     /* -1: not known */
+	int signal;        /* 0: none, or not to be told */
+	int64_t duration_ms;
+	struct buf out, err;
+	uint64_t out_total, err_total; /* bytes */
+	uint64_t out_left, err_left;   /* characters left out */
+	char *out_file, *err_file;     /* or NULL */
+	enum exec_verified verified;   /* if we ended it */
+	struct buf survivors;          /* "pid:command ..." */
+	int64_t background[64];        /* children it left running */
+	size_t background_count;
+	bool no_bash; /* it ran in sh */
+};
+
+/*
+ * Run it.  -1 means that nothing was sent: no link, or a working directory
+ * that does not exist (ERR_NOT_FOUND).  Everything else is a result;
+ * exec_result_free() it.
+ */
+int exec_run(struct link *link, const struct exec_request *req,
+    struct exec_result *res, const struct until *until, struct err *err);
+void exec_result_free(struct exec_result *res);
+
+#endif

@@ -1,0 +1,232 @@
+/* Reading ssh's messages. */
+#include "ssh/explain.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/utf8.h"
+
+/* How much of ssh's own words an error repeats. */
+#define WORDS_MAX 300
+
+/* The line that holds "needle", printable, without its end; or false. */
+static bool
+line_with(const char *text, const char *needle, char *out, size_t size)
+{
+	const char *at = strstr(text, needle);
+	struct buf b;
+
+	if (at == NULL)
+		return false;
+	while (at > text && at[-1] != '\n')
+		at--;
+	buf_init(&b, size - 1);
+	utf8_fix(&b, at, strcspn(at, "\r\n"));
+	snprintf(out, size, "%s", b.data);
+	buf_free(&b);
+	return true;
+}
+
+/* The last line that says something. */
+static void
+last_words(const char *text, char *out, size_t size)
+{
+	const char *line = text, *next, *best = "";
+	size_t len, best_len = 0;
+	struct buf b;
+
+	for (; *line != '\0'; line = next) {
+		len = strcspn(line, "\r\n");
+		next = line + len + strspn(line + len, "\r\n");
+		if (len > 0) {
+			best = line;
+			best_len = len;
+		}
+	}
+	buf_init(&b, size - 1);
+	utf8_fix(&b, best, best_len);
+	snprintf(out, size, "%s", b.len > 0 ? b.data : "ssh said nothing");
+	buf_free(&b);
+}
+
+/* What a line says behind "needle": up to white space or a closing mark. */
+static void
+word_after(const char *text, const char *needle, char *out, size_t size)
+{
+	const char *at = strstr(text, needle);
+	struct buf b;
+
+	out[0] = '\0';
+	if (at == NULL)
+		return;
+	at += strlen(needle);
+	at += strspn(at, " \r\n");
+	buf_init(&b, size - 1);
+	utf8_fix(&b, at, strcspn(at, " \r\n"));
+	snprintf(out, size, "%s", b.data);
+	if (str_ends(out, "."))
+		out[strlen(out) - 1] = '\0';
+	buf_free(&b);
+}
+
+static int
+changed_key(const struct sandbox *sb, const char *text, struct err *err)
+{
+	char print[128], place[256];
+
+	word_after(text, "key sent by the remote host is", print,
+	    sizeof(print));
+	word_after(text, "key in ", place, sizeof(place));
+	return err_set(err, ERR_DENIED,
+	    "the host key of %s has CHANGED (it now shows %s; another one is "
+	    "remembered in %s). Nothing was sent. Either the machine was "
+	    "reinstalled or somebody is in between: ask its owner, and if the "
+	    "new key is right, remove that line",
+	    sb->name, print[0] != '\0' ? print : "another key",
+	    place[0] != '\0' ? place : "known_hosts");
+}
+
+static int
+unknown_key(const struct sandbox *sb, const char *text, struct err *err)
+{
+	char line[WORDS_MAX];
+
+	if (!line_with(text, "host key is known", line, sizeof(line)))
+		last_words(text, line, sizeof(line));
+	if (sb->host_key != NULL)
+		return err_set(err, ERR_DENIED,
+		    "%s does not show the host key that its entry pins "
+		    "(host_key). Nothing was sent. Check whether this is the "
+		    "right machine (ssh: %s)",
+		    sb->name, line);
+	return err_set(err, ERR_DENIED,
+	    "the host key of %s is not known and its host_key_policy is "
+	    "strict. Log in once with ssh to check and remember it, or set "
+	    "host_key (ssh: %s)",
+	    sb->name, line);
+}
+
+/* What was tried, in words. */
+static const char *
+tried(const struct sandbox *sb)
+{
+	bool password =
+	    secret_given(&sb->password) || sb->password_command != NULL;
+
+	if (sb->key_file != NULL)
+		return password ? "the key file and the password"
+		                : "the key file";
+	return password ? "the password"
+	                : "the keys of your ssh configuration and agent";
+}
+
+static int
+refused_login(const struct sandbox *sb, const char *text, struct err *err)
+{
+	char line[WORDS_MAX], methods[128] = "";
+	char key[WORDS_MAX] = "";
+	const char *open;
+
+	line_with(text, "Permission denied", line, sizeof(line));
+	open = strrchr(line, '(');
+	if (open != NULL)
+		snprintf(methods, sizeof(methods), "%.*s",
+		    (int)strcspn(open + 1, ")"), open + 1);
+	if (!line_with(text, "Load key", key, sizeof(key)))
+		line_with(text, "no such identity", key, sizeof(key));
+	return err_set(err, ERR_DENIED,
+	    "%s refused the login%s%s: tried %s; the server accepts: %s%s%s "
+	    "(ssh: %s)",
+	    sb->name, sb->user != NULL ? " as " : "",
+	    sb->user != NULL ? sb->user : "", tried(sb),
+	    methods[0] != '\0' ? methods : "not told",
+	    key[0] != '\0' ? "; " : "", key, line);
+}
+
+/* Words of ssh, and what they mean; the first that is found counts. */
+static const struct cause {
+	const char *words;
+	enum err_code code;
+	const char *advice;
+} causes[] = {
+	{ "Could not resolve hostname", ERR_IO,
+	    "the host name is not known; check \"host\", or the network" },
+	{ "Connection refused", ERR_IO,
+	    "nothing listens there; check \"port\" and whether sshd runs" },
+	{ "timed out", ERR_TIMEOUT,
+	    "the host does not answer; it may be down or behind a firewall" },
+	{ "No route to host", ERR_IO, "the host cannot be reached" },
+	{ "Network is unreachable", ERR_IO, "there is no network to it" },
+	{ "Operation not permitted", ERR_DENIED,
+	    "this machine does not let us connect; a local sandbox may block "
+	    "the network" },
+	{ "Too many authentication failures", ERR_DENIED,
+	    "too many keys were offered; name the right one as \"key_file\"" },
+	{ "no mutual signature", ERR_DENIED,
+	    "client and server share no signature algorithm for this key" },
+	{ "Unable to negotiate", ERR_DENIED,
+	    "client and server share no algorithm; see \"ssh_options\"" },
+	{ "Bad owner or permissions", ERR_DENIED,
+	    "ssh refuses a configuration file that others can write" },
+	{ "Bad configuration option", ERR_DENIED,
+	    "there is a mistake in the ssh configuration" },
+	{ "kex_exchange_identification", ERR_IO,
+	    "the server closed the connection at once; it may be busy "
+	    "(MaxStartups) or bar this address for a while" },
+	{ "Connection closed by", ERR_IO,
+	    "the server closed the connection during the login" },
+	{ "Connection reset", ERR_IO, "the connection was reset" },
+	{ NULL, ERR_IO, NULL },
+};
+
+static int
+other_cause(const struct sandbox *sb, const char *text, struct err *err)
+{
+	char line[WORDS_MAX];
+	const struct cause *c;
+
+	for (c = causes; c->words != NULL; c++) {
+		if (line_with(text, c->words, line, sizeof(line)))
+			return err_set(err, c->code,
+			    "cannot connect to %s: %s (ssh: %s)", sb->name,
+			    c->advice, line);
+	}
+	last_words(text, line, sizeof(line));
+	return err_set(err, ERR_IO, "cannot connect to %s (ssh: %s)", sb->name,
+	    line);
+}
+
+int
+explain_login(const struct sandbox *sb, const char *text, struct err *err)
+{
+	if (strstr(text, "IDENTIFICATION HAS CHANGED") != NULL ||
+	    strstr(text, "REVOKED HOST KEY") != NULL)
+		return changed_key(sb, text, err);
+	if (strstr(text, "Host key verification failed") != NULL)
+		return unknown_key(sb, text, err);
+	if (strstr(text, "UNPROTECTED PRIVATE KEY FILE") != NULL)
+		return err_set(err, ERR_DENIED,
+		    "ssh does not use the key file of %s because others can "
+		    "read it; run chmod 600 %s",
+		    sb->name, sb->key_file != NULL ? sb->key_file : "on it");
+	if (strstr(text, "Permission denied") != NULL)
+		return refused_login(sb, text, err);
+	return other_cause(sb, text, err);
+}
+
+bool
+explain_new_key(const char *text, char *out, size_t size)
+{
+	char line[WORDS_MAX];
+	const char *at, *end;
+
+	if (!line_with(text, "Permanently added", line, sizeof(line)))
+		return false;
+	at = strstr(line, "added ") + strlen("added ");
+	end = strstr(at, " to the list");
+	snprintf(out, size, "%.*s",
+	    end != NULL ? (int)(end - at) : (int)strlen(at), at);
+	return true;
+}

@@ -1,0 +1,654 @@
+/*
+ * Links.
+ *
+ * The lock guards everything in a link.  Slow work (logging in, opening a
+ * channel, proving) is done by the thread that needs it, without the lock;
+ * "connecting" keeps others from doing the same, and they wait at the gate.
+ *
+ * A generation is one set of masters.  When a link is found dead, the
+ * generation ends: its masters are retired and its shells dropped as they
+ * come back.
+ */
+#include "ssh/link.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/gate.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "ssh/lease.h"
+#include "ssh/master.h"
+
+/* How long the far side keeps commands alive without hearing from us. */
+#define LEASE_SILENCE_S 60
+#define LEASE_PING_MS 15000
+
+/* A link that answered within this time is taken to be alive. */
+#define PROVEN_MS 10000
+#define PROVE_MS 2000
+
+#define SPARE_SHELLS 2     /* kept ready while a sandbox is in use */
+#define SHELL_AGE_MS 60000 /* older ones are renewed */
+#define IDLE_MS 300000     /* then a link lets go of everything */
+#define TICK_MS 1000
+#define READY_MS 30000 /* for rc files of the far side */
+
+/* Between logins that fail. */
+#define BACKOFF_MIN_MS 1000
+#define BACKOFF_MAX_MS 60000
+
+struct link {
+	const struct sandbox *sb;
+	char id[RANDOM_HEX(8)];
+	pthread_mutex_t lock;
+	struct gate gate; /* shells came back, or connecting ended */
+	bool connected;
+	bool connecting;
+	unsigned generation;
+	struct master masters[MASTERS_MAX];
+	int count; /* masters of this generation */
+	bool full; /* the last of them has no room either */
+	struct lease lease;
+	struct shell *idle;   /* ready or about to be */
+	struct shell *killer; /* the reserve */
+	unsigned idle_count;
+	unsigned marks;
+	int64_t proven; /* when the far side last answered */
+	int64_t used;   /* when somebody last wanted it */
+	int64_t pinged;
+	char news[256];
+
+	/* Logins that failed */
+	int64_t next_try;
+	int64_t backoff;
+	struct err last_err;
+
+	pthread_t keeper;
+	bool keeping;
+	bool ending;
+	struct gate keeper_gate;
+	struct link *next;
+};
+
+struct links {
+	const struct config *config;
+	pthread_mutex_t lock;
+	struct link *first;
+};
+
+static struct link *
+link_new(const struct sandbox *sb)
+{
+	struct link *l = xcalloc(1, sizeof(*l));
+
+	l->sb = sb;
+	random_hex(l->id, 8);
+	pthread_mutex_init(&l->lock, NULL);
+	return l;
+}
+
+struct links *
+links_new(const struct config *config)
+{
+	struct links *l = xcalloc(1, sizeof(*l));
+
+	l->config = config;
+	pthread_mutex_init(&l->lock, NULL);
+	return l;
+}
+
+struct link *
+links_get(struct links *ls, const struct sandbox *sb)
+{
+	struct link *l;
+
+	pthread_mutex_lock(&ls->lock);
+	for (l = ls->first; l != NULL && l->sb != sb; l = l->next)
+		;
+	if (l == NULL) {
+		l = link_new(sb);
+		l->next = ls->first;
+		ls->first = l;
+	}
+	pthread_mutex_unlock(&ls->lock);
+	return l;
+}
+
+const struct sandbox *
+link_sandbox(const struct link *l)
+{
+	return l->sb;
+}
+
+/* With the lock held. */
+static void
+next_mark(struct link *l, char out[MARK_MAX])
+{
+	snprintf(out, MARK_MAX, "%s.%u.", l->id, ++l->marks);
+}
+
+void
+link_mark(struct link *l, char out[MARK_MAX])
+{
+	pthread_mutex_lock(&l->lock);
+	next_mark(l, out);
+	pthread_mutex_unlock(&l->lock);
+}
+
+void
+link_proven(struct link *l)
+{
+	pthread_mutex_lock(&l->lock);
+	l->proven = clock_ms();
+	pthread_mutex_unlock(&l->lock);
+}
+
+void
+link_release(struct link *l, const char *mark)
+{
+	pthread_mutex_lock(&l->lock);
+	lease_release(&l->lease, mark);
+	pthread_mutex_unlock(&l->lock);
+}
+
+void
+link_news(struct link *l, char *out, size_t size)
+{
+	pthread_mutex_lock(&l->lock);
+	snprintf(out, size, "%s", l->news);
+	l->news[0] = '\0';
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* With the lock held: drop what hangs on the masters of this generation. */
+static void
+let_go(struct link *l)
+{
+	struct shell *s;
+
+	while ((s = l->idle) != NULL) {
+		l->idle = s->next;
+		shell_free(s);
+	}
+	shell_free(l->killer);
+	l->killer = NULL;
+	l->idle_count = 0;
+	lease_close(&l->lease);
+	while (l->count > 0)
+		master_free(&l->masters[--l->count]);
+	l->connected = false;
+	l->full = false;
+	l->generation++;
+}
+
+/* With the lock held: the link is dead, nobody shall find it again. */
+static void
+give_up(struct link *l)
+{
+	int i;
+
+	for (i = 0; i < l->count; i++)
+		master_retire(&l->masters[i]);
+	let_go(l);
+}
+
+/* Log in once more, as master number "count".  Without the lock; only the
+ * connecting thread adds masters. */
+static int
+add_master(struct link *l, const struct until *until, struct err *err)
+{
+	struct master m;
+
+	if (master_ensure(&m, l->sb, l->count, until, err) == -1) {
+		master_free(&m);
+		return -1;
+	}
+	pthread_mutex_lock(&l->lock);
+	l->masters[l->count++] = m;
+	if (m.new_key[0] != '\0')
+		snprintf(l->news, sizeof(l->news), "%s", m.new_key);
+	l->full = false;
+	pthread_mutex_unlock(&l->lock);
+	return 0;
+}
+
+/* Start a channel on the last master; a further one if it has no room.
+ * Without the lock, by the connecting thread. */
+static struct shell *
+open_shell(struct link *l, const struct until *until, struct err *err)
+{
+	char mark[MARK_MAX];
+	struct shell *s;
+
+	for (;;) {
+		link_mark(l, mark);
+		s = shell_open(l->masters[l->count - 1].path, mark, until, err);
+		if (s != NULL) {
+			s->master = l->count - 1;
+			s->generation = l->generation;
+			return s;
+		}
+		if (err->code != ERR_LIMIT || l->count == MASTERS_MAX)
+			return NULL;
+		if (add_master(l, until, err) == -1)
+			return NULL;
+	}
+}
+
+/* Everything a new link needs: a master, the lease, the reserve. */
+static int
+connect_link(struct link *l, const struct until *until, struct err *err)
+{
+	struct lease lease;
+	struct shell *killer;
+
+	if (add_master(l, until, err) == -1)
+		return -1;
+	if (lease_open(&lease, l->masters[0].path, l->id, LEASE_SILENCE_S,
+	        until, err) == -1)
+		return err_wrap(err, "logged in to %s, but", l->sb->name);
+	pthread_mutex_lock(&l->lock);
+	l->lease = lease;
+	l->proven = l->pinged = clock_ms();
+	pthread_mutex_unlock(&l->lock);
+	killer = open_shell(l, until, err);
+	if (killer == NULL)
+		return err_wrap(err, "logged in to %s, but", l->sb->name);
+	pthread_mutex_lock(&l->lock);
+	l->killer = killer;
+	pthread_mutex_unlock(&l->lock);
+	return 0;
+}
+
+/* With the lock held: remember a failed login, so as not to hammer. */
+static void
+note_failure(struct link *l, const struct err *err)
+{
+	if (err->code == ERR_CANCELLED)
+		return;
+	l->backoff = l->backoff == 0 ? BACKOFF_MIN_MS : l->backoff * 2;
+	if (err->code == ERR_DENIED && l->backoff < 8 * BACKOFF_MIN_MS)
+		l->backoff = 8 * BACKOFF_MIN_MS;
+	if (l->backoff > BACKOFF_MAX_MS)
+		l->backoff = BACKOFF_MAX_MS;
+	l->next_try = clock_ms() + l->backoff;
+	l->last_err = *err;
+}
+
+/* With the lock held: may we try to log in now? */
+static int
+check_backoff(struct link *l, struct err *err)
+{
+	int64_t wait = l->next_try - clock_ms();
+
+	if (wait <= 0)
+		return 0;
+	*err = l->last_err;
+	return err_wrap(err, "not tried again for %d s after a failure",
+	    (int)(wait / 1000) + 1);
+}
+
+static void *keep(void *arg);
+
+/* With the lock held. */
+static void
+start_keeper(struct link *l)
+{
+	if (l->keeping)
+		return;
+	if (pthread_create(&l->keeper, NULL, keep, l) == 0)
+		l->keeping = true;
+	else
+		log_warn("cannot start a thread for %s", l->sb->name);
+}
+
+/* With the lock held: wait for a login that another thread is doing. */
+static int
+wait_connected(struct link *l, const struct until *until, struct err *err)
+{
+	while (l->connecting) {
+		if (gate_wait(&l->gate, &l->lock, until, err) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+/* With the lock held, before and after; makes sure there is a link. */
+static int
+ensure_connected(struct link *l, const struct until *until, struct err *err)
+{
+	int rc;
+
+	if (wait_connected(l, until, err) == -1)
+		return -1;
+	if (l->connected)
+		return 0;
+	if (check_backoff(l, err) == -1)
+		return -1;
+	l->connecting = true;
+	pthread_mutex_unlock(&l->lock);
+	rc = connect_link(l, until, err);
+	pthread_mutex_lock(&l->lock);
+	l->connecting = false;
+	if (rc == 0) {
+		l->connected = true;
+		l->backoff = l->next_try = 0;
+		start_keeper(l);
+	} else {
+		note_failure(l, err);
+		let_go(l);
+	}
+	gate_open(&l->gate);
+	return rc;
+}
+
+/* With the lock held: ask the lease, if the last sign of life is old. */
+static int
+prove(struct link *l, const struct until *until, bool always, struct err *err)
+{
+	struct until soon = until_within(until, PROVE_MS);
+	int64_t now = clock_ms();
+
+	if (!always && now - l->proven < PROVEN_MS)
+		return 0;
+	if (lease_ping(&l->lease, &soon, err) == -1)
+		return -1;
+	l->proven = l->pinged = clock_ms();
+	return 0;
+}
+
+/* With the lock held: a link that is there and answers. */
+static int
+ensure_alive(struct link *l, const struct until *until, bool always,
+    struct err *err)
+{
+	int tries;
+
+	for (tries = 0; tries < 2; tries++) {
+		if (ensure_connected(l, until, err) == -1)
+			return -1;
+		if (prove(l, until, always, err) == 0)
+			return 0;
+		if (err->code == ERR_CANCELLED)
+			return -1;
+		give_up(l);
+	}
+	return err_wrap(err, "%s does not answer", l->sb->name);
+}
+
+/* With the lock held: the first idle shell, or NULL. */
+static struct shell *
+pop_idle(struct link *l)
+{
+	struct shell *s = l->idle;
+
+	if (s != NULL) {
+		l->idle = s->next;
+		l->idle_count--;
+		s->next = NULL;
+	}
+	return s;
+}
+
+/*
+ * With the lock held, before and after: a further shell, or NULL with
+ * ERR_LIMIT if the server allows none.
+ */
+static struct shell *
+more(struct link *l, const struct until *until, struct err *err)
+{
+	unsigned generation = l->generation;
+	struct shell *s;
+
+	if (wait_connected(l, until, err) == -1)
+		return NULL;
+	if (!l->connected || generation != l->generation) {
+		err_set(err, ERR_IO, "the link was lost");
+		return NULL;
+	}
+	l->connecting = true;
+	pthread_mutex_unlock(&l->lock);
+	s = open_shell(l, until, err);
+	pthread_mutex_lock(&l->lock);
+	l->connecting = false;
+	if (s == NULL && err->code == ERR_LIMIT)
+		l->full = true;
+	gate_open(&l->gate);
+	return s;
+}
+
+/* With the lock held: a shell, waiting for one if there are no more. */
+static struct shell *
+find_shell(struct link *l, const struct until *until, struct err *err)
+{
+	struct shell *s;
+
+	for (;;) {
+		s = pop_idle(l);
+		if (s != NULL)
+			return s;
+		if (!l->connected) {
+			err_set(err, ERR_IO, "the link was lost");
+			return NULL;
+		}
+		if (!l->full) {
+			s = more(l, until, err);
+			if (s != NULL || err->code != ERR_LIMIT)
+				return s;
+			continue;
+		}
+		if (gate_wait(&l->gate, &l->lock, until, err) == -1)
+			return NULL;
+	}
+}
+
+static struct shell *
+take_once(struct link *l, const struct until *until, struct err *err)
+{
+	struct until ready = until_within(until, READY_MS);
+	struct shell *s = NULL;
+
+	pthread_mutex_lock(&l->lock);
+	l->used = clock_ms();
+	if (ensure_alive(l, until, false, err) == 0)
+		s = find_shell(l, until, err);
+	if (l->idle_count < SPARE_SHELLS)
+		gate_open(&l->keeper_gate);
+	pthread_mutex_unlock(&l->lock);
+	if (s == NULL)
+		return NULL;
+	if (shell_ready(s, &ready, err) == 0)
+		return s;
+	link_give(l, s, false);
+	return NULL;
+}
+
+struct shell *
+link_take(struct link *l, const struct until *until, struct err *err)
+{
+	struct shell *s = take_once(l, until, err);
+
+	/* Nothing was sent yet, so once more is safe: an idle shell may have
+	 * died unnoticed. */
+	if (s == NULL && err->code == ERR_IO)
+		s = take_once(l, until, err);
+	return s;
+}
+
+struct shell *
+link_take_killer(struct link *l, const struct until *until, struct err *err)
+{
+	struct shell *s;
+
+	pthread_mutex_lock(&l->lock);
+	s = pop_idle(l);
+	if (s == NULL && l->connected && !l->full)
+		s = more(l, until, err);
+	while (s == NULL && l->connected) {
+		s = l->killer;
+		l->killer = NULL;
+		if (s == NULL &&
+		    gate_wait(&l->gate, &l->lock, until, err) == -1)
+			break;
+	}
+	if (s == NULL && !l->connected)
+		err_set(err, ERR_IO, "the link was lost");
+	pthread_mutex_unlock(&l->lock);
+	if (s == NULL)
+		return NULL;
+	if (shell_ready(s, until, err) == 0)
+		return s;
+	link_give(l, s, false);
+	return NULL;
+}
+
+void
+link_give(struct link *l, struct shell *s, bool usable)
+{
+	pthread_mutex_lock(&l->lock);
+	if (!usable || s->generation != l->generation || !l->connected) {
+		shell_free(s);
+		l->full = false;
+	} else if (l->killer == NULL) {
+		l->killer = s;
+	} else {
+		s->next = l->idle;
+		l->idle = s;
+		l->idle_count++;
+	}
+	gate_open(&l->gate);
+	pthread_mutex_unlock(&l->lock);
+}
+
+int
+link_check(struct link *l, const struct until *until, struct err *err)
+{
+	int rc;
+
+	pthread_mutex_lock(&l->lock);
+	l->used = clock_ms();
+	rc = ensure_alive(l, until, true, err);
+	pthread_mutex_unlock(&l->lock);
+	return rc;
+}
+
+/* With the lock held: take out the idle shells that are too old. */
+static struct shell *
+take_old(struct link *l, int64_t now)
+{
+	struct shell **at = &l->idle, *s, *old = NULL;
+
+	while ((s = *at) != NULL) {
+		if (now - s->opened < SHELL_AGE_MS) {
+			at = &s->next;
+			continue;
+		}
+		*at = s->next;
+		l->idle_count--;
+		s->next = old;
+		old = s;
+	}
+	return old;
+}
+
+/* With the lock held, before and after: shells for the next calls. */
+static void
+keep_spare(struct link *l)
+{
+	struct until until = until_in(READY_MS);
+	struct err err;
+	struct shell *s;
+
+	while (l->connected && !l->ending && !l->full && !l->connecting &&
+	    l->idle_count + (l->killer == NULL) < SPARE_SHELLS) {
+		s = more(l, &until, &err);
+		if (s == NULL)
+			return;
+		if (l->killer == NULL) {
+			l->killer = s;
+		} else {
+			s->next = l->idle;
+			l->idle = s;
+			l->idle_count++;
+		}
+	}
+}
+
+/* With the lock held: one look after the link. */
+static void
+tend(struct link *l)
+{
+	int64_t now = clock_ms();
+	struct until soon = until_in(PROVE_MS);
+	struct shell *s, *old;
+	struct err err;
+
+	if (!l->connected || l->connecting)
+		return;
+	if (now - l->used > IDLE_MS) {
+		let_go(l);
+		return;
+	}
+	if (now - l->pinged > LEASE_PING_MS &&
+	    prove(l, &soon, true, &err) == -1) {
+		/* The next call finds out; the far side has its lease. */
+		l->pinged = now;
+		return;
+	}
+	for (old = take_old(l, now); (s = old) != NULL;) {
+		old = s->next;
+		shell_free(s);
+	}
+	keep_spare(l);
+}
+
+static void *
+keep(void *arg)
+{
+	struct link *l = arg;
+	struct err err;
+
+	pthread_mutex_lock(&l->lock);
+	while (!l->ending) {
+		struct until tick = until_in(TICK_MS);
+
+		tend(l);
+		if (!l->ending)
+			gate_wait(&l->keeper_gate, &l->lock, &tick, &err);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return NULL;
+}
+
+static void
+link_free(struct link *l)
+{
+	pthread_mutex_lock(&l->lock);
+	l->ending = true;
+	gate_open(&l->keeper_gate);
+	pthread_mutex_unlock(&l->lock);
+	if (l->keeping)
+		pthread_join(l->keeper, NULL);
+	let_go(l);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+void
+links_free(struct links *ls)
+{
+	struct link *l;
+
+	if (ls == NULL)
+		return;
+	while ((l = ls->first) != NULL) {
+		ls->first = l->next;
+		link_free(l);
+	}
+	pthread_mutex_destroy(&ls->lock);
+	free(ls);
+}

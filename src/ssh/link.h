@@ -1,0 +1,57 @@
+/*
+ * The link to a sandbox: its masters, shells that are ready, and the lease.
+ * One per sandbox in use; calls share it and never wait for another sandbox.
+ */
+#ifndef SSH_LINK_H
+#define SSH_LINK_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/until.h"
+#include "config/config.h"
+#include "ssh/shell.h"
+
+struct link;
+struct links;
+
+/* All links of a process; "config" outlives them. */
+struct links *links_new(const struct config *config);
+void links_free(struct links *l);
+
+/* The link of this sandbox.  Does not connect. */
+struct link *links_get(struct links *l, const struct sandbox *sb);
+
+const struct sandbox *link_sandbox(const struct link *l);
+
+/*
+ * A ready shell: one that waits, or a new one; connects if need be.  A link
+ * that was idle is proven first and replaced if it does not answer.  Give it
+ * back with link_give(), in whatever state.
+ */
+struct shell *link_take(struct link *l, const struct until *until,
+    struct err *err);
+
+/* A ready shell for ending a command, from the reserve if none is left. */
+struct shell *link_take_killer(struct link *l, const struct until *until,
+    struct err *err);
+
+/* "usable": it is ready, or will be, for another command. */
+void link_give(struct link *l, struct shell *s, bool usable);
+
+/* A mark for the next command of a shell. */
+void link_mark(struct link *l, char out[MARK_MAX]);
+
+/* The far side answered just now. */
+void link_proven(struct link *l);
+
+/* The children of this command may outlive the link. */
+void link_release(struct link *l, const char *mark);
+
+/* Connect if need be, and prove the link by a round trip. */
+int link_check(struct link *l, const struct until *until, struct err *err);
+
+/* What a login had to say (a new host key), once; "" if nothing. */
+void link_news(struct link *l, char *out, size_t size);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * Logging in: starting an OpenSSH master with everything it needs, and
+ * saying in a sentence why it did not work.
+ */
+#ifndef SSH_LOGIN_H
+#define SSH_LOGIN_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/until.h"
+#include "config/sandbox.h"
+
+/*
+ * Start a master for the sandbox on "socket"; it is up when this returns 0.
+ * If the login remembered a new host key, "new_key" says which, else it is "".
+ */
+int login_start(const struct sandbox *sb, const char *runtime_dir,
+    const char *socket, char *new_key, size_t new_key_size,
+    const struct until *until, struct err *err);
+
+/* What ssh would use for a sandbox, as "ssh -G" prints it. */
+struct login_target {
+	char *user;
+	char *host; /* the name in prompts: HostKeyAlias, or HostName */
+	char *hostname;
+	int port;
+	char *known_hosts; /* the user's files */
+};
+
+int login_target(struct login_target *t, const struct sandbox *sb,
+    const char *runtime_dir, const struct until *until, struct err *err);
+void login_target_free(struct login_target *t);
+
+/* Read what "ssh -G" printed.  Pure. */
+void login_target_parse(struct login_target *t, const char *text);
+
+/* The version that "ssh -V" printed, as major * 100 + minor; 0 if unreadable.
+ */
+int login_ssh_version(const char *text);
+
+#endif

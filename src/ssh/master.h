@@ -1,0 +1,40 @@
+/*
+ * OpenSSH masters: one login each, found again by every process of ours.
+ *
+ * A master is an ssh process of its own, in a session of its own, that
+ * listens on a control socket in our runtime directory and outlives us for a
+ * while.  Its name there comes from how the sandbox is reached, so that two
+ * processes with the same configuration share it and others do not.
+ */
+#ifndef SSH_MASTER_H
+#define SSH_MASTER_H
+
+#include "base/err.h"
+#include "base/until.h"
+#include "config/sandbox.h"
+
+/* Logins at once to one sandbox. */
+#define MASTERS_MAX 4
+
+struct master {
+	char *path; /* its control socket */
+	/* What the login had to say, once: "" or the new host key. */
+	char new_key[256];
+};
+
+/*
+ * Make sure that master "number" (from 0) of the sandbox is there: find it,
+ * or log in.  A stale socket is replaced.  master_free() in both cases.
+ */
+int master_ensure(struct master *m, const struct sandbox *sb, int number,
+    const struct until *until, struct err *err);
+void master_free(struct master *m);
+
+/* Let nobody find it any more; sessions on it live on.  For a master whose
+ * link does not answer. */
+void master_retire(const struct master *m);
+
+/* End it, with its sessions. */
+void master_end(const struct master *m);
+
+#endif

@@ -1,0 +1,440 @@
+/*
+ * The resource probe.
+ *
+ * Sections are introduced by lines such as "=CPU=".  A tool that is missing
+ * on the host leaves its section empty, and what it would have told is null:
+ * not known is never the same as idle.
+ */
+#include "ssh/probe.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/quote.h"
+#include "base/str.h"
+#include "base/utf8.h"
+#include "ssh/exec.h"
+
+#define PROBE_MS 15000
+#define PROBE_CHARS 60000
+
+/* Weights of the idle score. */
+#define WEIGHT_CPU 0.4
+#define WEIGHT_MEMORY 0.4
+#define WEIGHT_GPU 0.2
+
+static const char script[] =
+    "echo =CPU=; cat /proc/loadavg 2>/dev/null || uptime 2>/dev/null\n"
+    "echo =NCPU=; nproc 2>/dev/null || getconf _NPROCESSORS_ONLN "
+    "2>/dev/null || sysctl -n hw.ncpu 2>/dev/null\n"
+    "echo =MEM=; grep -E '^(MemTotal|MemFree|MemAvailable|Buffers|Cached):' "
+    "/proc/meminfo 2>/dev/null\n"
+    "echo =DISK=; df -Pk . 2>/dev/null | tail -n 1\n"
+    "echo =GPU=; nvidia-smi --query-gpu=index,utilization.gpu,memory.used,"
+    "memory.total,uuid,name --format=csv,noheader,nounits 2>/dev/null\n"
+    "echo =GPUPROC=; p=`nvidia-smi --query-compute-apps=gpu_uuid,pid,"
+    "used_memory,process_name --format=csv,noheader,nounits 2>/dev/null`; "
+    "echo \"$p\"; echo =PS=; [ -z \"$p\" ] || ps -o pid=,user= -p "
+    "`echo \"$p\" | cut -d, -f2 | tr -d ' ' | paste -s -d, -` 2>/dev/null\n"
+    "echo =ROCM=; rocm-smi --showuse --showmeminfo vram --csv 2>/dev/null\n"
+    "echo =END=\n";
+
+/* The text of a section: from behind its line to the next "=" line. */
+static char *
+section(const char *text, const char *name)
+{
+	char *start = xasprintf("=%s=\n", name);
+	const char *at = text, *end;
+	size_t len = strlen(start);
+
+	while ((at = strstr(at, start)) != NULL && at != text && at[-1] != '\n')
+		at++;
+	free(start);
+	if (at == NULL)
+		return xstrdup("");
+	at += len;
+	for (end = at; *end != '\0' && *end != '=';) {
+		end += strcspn(end, "\n");
+		end += *end == '\n';
+	}
+	return xstrndup(at, (size_t)(end - at));
+}
+
+/* The next line of "*at", ended by NUL; NULL at the end. */
+static char *
+next_line(char **at)
+{
+	char *line;
+
+	do {
+		line = strsep(at, "\n");
+	} while (line != NULL && line[0] == '\0');
+	return line;
+}
+
+static json_t *
+number(double d)
+{
+	return isfinite(d) ? json_real(d) : json_null();
+}
+
+static double
+rounded(double d, int digits)
+{
+	double f = pow(10, digits);
+
+	return round(d * f) / f;
+}
+
+/* "0.52 0.58 0.59 1/467 1234", or the end of what uptime prints. */
+static json_t *
+read_cpu(const char *text, const char *count_text, double *load, double *count)
+{
+	json_t *o = json_object();
+	const char *at = strstr(text, "load average");
+	double l[3] = { NAN, NAN, NAN };
+	char *line = xstrndup(count_text, strcspn(count_text, "\n"));
+
+	if (at != NULL)
+		at += strcspn(at, ":") + (strchr(at, ':') != NULL);
+	else
+		at = text;
+	/* NOLINTNEXTLINE(cert-err34-c): what is not read stays unknown */
+	if (sscanf(at, "%lf%*[, ]%lf%*[, ]%lf", &l[0], &l[1], &l[2]) < 1)
+		l[0] = NAN;
+	if (str_to_num(line, count) == -1 || *count < 1)
+		*count = NAN;
+	free(line);
+	*load = l[0];
+	json_object_set_new(o, "load_1m", number(l[0]));
+	json_object_set_new(o, "load_5m", number(l[1]));
+	json_object_set_new(o, "load_15m", number(l[2]));
+	json_object_set_new(o, "count",
+	    isfinite(*count) ? json_integer((json_int_t)*count) : json_null());
+	return o;
+}
+
+/* A line of /proc/meminfo, in megabytes; NAN if it is not there. */
+static double
+meminfo(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+	double kb;
+
+	/* NOLINTNEXTLINE(cert-err34-c): checked by the count */
+	if (at == NULL || sscanf(at + strlen(name), " %lf", &kb) != 1)
+		return NAN;
+	return kb / 1024;
+}
+
+static json_t *
+whole(double d)
+{
+	return isfinite(d) && fabs(d) < 1e15 ? json_integer((json_int_t)d)
+	                                     : json_null();
+}
+
+static json_t *
+read_memory(const char *text, double *used_pct)
+{
+	json_t *o = json_object();
+	double total = meminfo(text, "MemTotal:");
+	double free_mb = meminfo(text, "MemFree:");
+	double available = meminfo(text, "MemAvailable:");
+
+	if (!isfinite(available))
+		available = free_mb + meminfo(text, "Buffers:") +
+		    meminfo(text, "Cached:");
+	*used_pct = total > 0 ? 100 * (total - available) / total : NAN;
+	json_object_set_new(o, "total_mb", whole(total));
+	json_object_set_new(o, "used_mb", whole(total - available));
+	json_object_set_new(o, "free_mb", whole(free_mb));
+	json_object_set_new(o, "available_mb", whole(available));
+	json_object_set_new(o, "used_pct", number(rounded(*used_pct, 1)));
+	return o;
+}
+
+/* "/dev/sda1 41152736 1234 39918000 4% /home" */
+static json_t *
+read_disk(const char *text)
+{
+	double total, used, left;
+	json_t *o;
+
+	/* NOLINTNEXTLINE(cert-err34-c): checked by the count */
+	if (sscanf(text, "%*s %lf %lf %lf", &total, &used, &left) != 3 ||
+	    total <= 0)
+		return json_null();
+	o = json_object();
+	json_object_set_new(o, "total_mb", whole(total / 1024));
+	json_object_set_new(o, "free_mb", whole(left / 1024));
+	json_object_set_new(o, "used_pct",
+	    number(
+	        rounded(100 * used / (used + left > 0 ? used + left : 1), 1)));
+	return o;
+}
+
+/* The next field of a line of comma-separated values, without blanks. */
+static char *
+csv_field(char **at)
+{
+	char *f = strsep(at, ",");
+	size_t len;
+
+	if (f == NULL)
+		return NULL;
+	f += strspn(f, " \t");
+	for (len = strlen(f); len > 0 && strchr(" \t\r", f[len - 1]); len--)
+		f[len - 1] = '\0';
+	return f;
+}
+
+/* A number, or NAN for "[N/A]", "[Not Supported]" and the like. */
+static double
+csv_number(char **at)
+{
+	const char *f = csv_field(at);
+	double d;
+
+	return f != NULL && str_to_num(f, &d) == 0 ? d : NAN;
+}
+
+static void
+set_gpu_memory(json_t *o, double used, double total)
+{
+	json_object_set_new(o, "mem_used_mb", whole(used));
+	json_object_set_new(o, "mem_total_mb", whole(total));
+	json_object_set_new(o, "mem_used_pct",
+	    total > 0 ? number(rounded(100 * used / total, 1)) : json_null());
+}
+
+static const char *
+owner_of(const char *ps, const char *pid, char *out, size_t size)
+{
+	char *copy = xstrdup(ps), *at = copy, *line;
+
+	out[0] = '\0';
+	while ((line = next_line(&at)) != NULL) {
+		char p[32], user[64];
+
+		if (sscanf(line, "%31s %63s", p, user) == 2 &&
+		    strcmp(p, pid) == 0)
+			snprintf(out, size, "%s", user);
+	}
+	free(copy);
+	return out;
+}
+
+/* Processes on the GPU with this id: "uuid, pid, memory, name". */
+static json_t *
+gpu_processes(const char *uuid, const char *procs, const char *ps)
+{
+	char *copy = xstrdup(procs), *at = copy, *line, owner[64];
+	json_t *list = json_array();
+
+	while ((line = next_line(&at)) != NULL) {
+		const char *id = csv_field(&line);
+		const char *pid = csv_field(&line);
+		double mb = csv_number(&line);
+		const char *name = csv_field(&line);
+		json_t *o;
+
+		if (pid == NULL || strcmp(id, uuid) != 0)
+			continue;
+		o = json_object();
+		json_object_set_new(o, "pid", utf8_json(pid, strlen(pid)));
+		owner_of(ps, pid, owner, sizeof(owner));
+		if (owner[0] != '\0')
+			json_object_set_new(o, "user",
+			    utf8_json(owner, strlen(owner)));
+		json_object_set_new(o, "mem_mb", whole(mb));
+		if (name != NULL)
+			json_object_set_new(o, "name",
+			    utf8_json(name, strlen(name)));
+		json_array_append_new(list, o);
+	}
+	free(copy);
+	return list;
+}
+
+/* What is summed up over the GPUs. */
+struct gpus {
+	json_t *list;
+	double util_sum; /* not measured counts as busy */
+	double free_mb;
+	size_t count;
+};
+
+static void
+count_gpu(struct gpus *g, json_t *o, double util, double used, double total)
+{
+	json_array_append_new(g->list, o);
+	g->util_sum += isfinite(util) ? util : 100;
+	if (isfinite(total - used))
+		g->free_mb += total - used;
+	g->count++;
+}
+
+/* nvidia-smi: "0, 12, 345, 24576, GPU-1234, NVIDIA GeForce RTX 4090" */
+static void
+read_nvidia(struct gpus *g, char *text, const char *procs, const char *ps)
+{
+	char *line;
+
+	while ((line = next_line(&text)) != NULL) {
+		double index = csv_number(&line);
+		double util = csv_number(&line);
+		double used = csv_number(&line);
+		double total = csv_number(&line);
+		const char *uuid = csv_field(&line);
+		const char *name = csv_field(&line);
+		json_t *o;
+
+		if (!isfinite(index) || name == NULL)
+			continue;
+		o = json_object();
+		json_object_set_new(o, "index", whole(index));
+		json_object_set_new(o, "name", utf8_json(name, strlen(name)));
+		json_object_set_new(o, "util_pct", whole(util));
+		set_gpu_memory(o, used, total);
+		json_object_set_new(o, "processes",
+		    gpu_processes(uuid, procs, ps));
+		count_gpu(g, o, util, used, total);
+	}
+}
+
+/* Which column of rocm-smi's header mentions these words; -1 if none. */
+static int
+column(const char *header, const char *words)
+{
+	char *copy = xstrdup(header), *at = copy, *f;
+	int i, found = -1;
+
+	for (i = 0; found == -1 && (f = csv_field(&at)) != NULL; i++) {
+		if (strcasestr(f, words) != NULL)
+			found = i;
+	}
+	free(copy);
+	return found;
+}
+
+static double
+field_number(const char *line, int which)
+{
+	char *copy = xstrdup(line), *at = copy;
+	double d = NAN;
+
+	for (; which >= 0; which--)
+		d = csv_number(&at);
+	free(copy);
+	return d;
+}
+
+/* rocm-smi: a header, then "card0,..." lines; memory in bytes. */
+static void
+read_rocm(struct gpus *g, char *text)
+{
+	char *line, *header = NULL;
+
+	while ((line = next_line(&text)) != NULL) {
+		double util, used, total;
+		json_t *o;
+
+		if (str_starts(line, "device")) {
+			header = line;
+			continue;
+		}
+		if (header == NULL || !str_starts(line, "card"))
+			continue;
+		util = field_number(line, column(header, "GPU use"));
+		total = field_number(line, column(header, "Total Memory"));
+		used = field_number(line, column(header, "Used Memory"));
+		o = json_object();
+		json_object_set_new(o, "index",
+		    json_integer(strtol(line + 4, NULL, 10)));
+		json_object_set_new(o, "name", json_string("AMD GPU"));
+		json_object_set_new(o, "util_pct", whole(util));
+		used /= 1024.0 * 1024;
+		total /= 1024.0 * 1024;
+		set_gpu_memory(o, used, total);
+		count_gpu(g, o, util, used, total);
+	}
+}
+
+static double
+score(double load, double count, double used_pct, const struct gpus *g)
+{
+	double cpu = 0, memory = 0, gpu = 1;
+
+	if (!isfinite(load) && !isfinite(used_pct))
+		return NAN;
+	if (isfinite(load) && isfinite(count))
+		cpu = 1 - fmin(load / count, 1);
+	if (isfinite(used_pct))
+		memory = 1 - used_pct / 100;
+	if (g->count > 0)
+		gpu = 1 - g->util_sum / (double)g->count / 100;
+	return rounded(WEIGHT_CPU * cpu + WEIGHT_MEMORY * memory +
+	        WEIGHT_GPU * gpu,
+	    3);
+}
+
+json_t *
+probe_parse(const char *text)
+{
+	char *cpu = section(text, "CPU"), *ncpu = section(text, "NCPU");
+	char *mem = section(text, "MEM"), *disk = section(text, "DISK");
+	char *gpu = section(text, "GPU"), *procs = section(text, "GPUPROC");
+	char *ps = section(text, "PS"), *rocm = section(text, "ROCM");
+	struct gpus g = { .list = json_array() };
+	double load, count, used_pct;
+	json_t *o = json_object();
+
+	json_object_set_new(o, "cpu", read_cpu(cpu, ncpu, &load, &count));
+	json_object_set_new(o, "memory", read_memory(mem, &used_pct));
+	json_object_set_new(o, "disk", read_disk(disk));
+	read_nvidia(&g, gpu, procs, ps);
+	if (g.count == 0)
+		read_rocm(&g, rocm);
+	json_object_set_new(o, "gpu", g.list);
+	if (g.count > 0)
+		json_object_set_new(o, "gpu_free_mb", whole(g.free_mb));
+	json_object_set_new(o, "idle_score",
+	    number(score(load, count, used_pct, &g)));
+	free(cpu);
+	free(ncpu);
+	free(mem);
+	free(disk);
+	free(gpu);
+	free(procs);
+	free(ps);
+	free(rocm);
+	return o;
+}
+
+json_t *
+probe_run(struct link *link, const struct until *until, struct err *err)
+{
+	struct exec_request req = {
+		.command = script,
+		.cwd = link_sandbox(link)->workdir,
+		.timeout_ms = PROBE_MS,
+		.max_chars = PROBE_CHARS,
+	};
+	struct exec_result res;
+	json_t *o = NULL;
+
+	if (exec_run(link, &req, &res, until, err) == -1)
+		return NULL;
+	if (res.state == EXEC_FINISHED)
+		o = probe_parse(res.out.data);
+	else
+		err_set(err, ERR_IO, "the probe of %s did not end",
+		    link_sandbox(link)->name);
+	exec_result_free(&res);
+	return o;
+}

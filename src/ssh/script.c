@@ -1,0 +1,214 @@
+/*
+ * The far side's texts.
+ *
+ * Each is one line, because it travels as one line; a newline in the source
+ * below is a blank there.  Roles: the *waiter* owns a channel and outlives
+ * the commands; for each it starts, ahead of time, a *command shell* in a
+ * session of its own with the call's mark in its environment.
+ */
+#include "ssh/script.h"
+
+#include <string.h>
+
+#include "base/quote.h"
+
+const char script_boot[] = "exec sh -c 'IFS= read -r l && eval \"$l\"'";
+
+/*
+ * The waiter, for bash 4.2 and newer.  $1 command shell, $2 token, $3 is 0 if
+ * orphans of its children come to it (subreaper).
+ *
+ * Descriptor 8 is a pipe to itself: there bash says that a child was killed,
+ * and the command shell why it did not begin.  With children left it keeps
+ * still until the channel is closed, so that they stay its children.
+ */
+static const char waiter[] =
+    "exec 5<&0 6>&1 7>&2 8<> <(:) 2>&8 </dev/null; wait; "
+    "f=/proc/$$/task/$$/children; [ -r $f ] || f=/dev/null; "
+    "echo \"$2 bash $3 ${f#/dev/null}\" >&6; "
+    "while IFS=\" \" read -r N M L <&5; do "
+    "RSMCP_CALL=$M setsid bash --norc -c \"$1\" "
+    "<&5 >&6 2>&7 5<&- 6>&- 7>&-; s=$?; g=; k=; "
+    "if [ $s -gt 128 ] || [ $s = 1 ]; then "
+    "while read -t 0 -u 8; do IFS= read -r -u 8 g; done; fi; "
+    "case $g in cwd|stale) ;; ?*) g=sig;; *) g=-;; esac; "
+    "read -r k <$f; "
+    "echo \"$N $s $g $k\" >&6; echo \"$N $s $g $k\" >&7; "
+    "[ -z \"$k\" ] || { exec 6>&- 7>&-; "
+    "while read -r x; do :; done <&5; exit; }; "
+    "[ \"$L\" = 1 ] || exit; done";
+
+/*
+ * The command shell.  Says that it is ready, on both streams, with its id,
+ * its parent's and the time; takes "not-after cwd-length command-length" and
+ * the two texts; runs the command.
+ */
+static const char command_shell[] =
+    "printf \"%s %s %s %(%s)T\\n\" \"$RSMCP_CALL\" $$ $PPID -1; "
+    "printf \"%s %s %s %(%s)T\\n\" \"$RSMCP_CALL\" $$ $PPID -1 >&2; "
+    "IFS=\" \" read -r t n m || exit; c=; "
+    "[ \"$n\" = 0 ] || LC_ALL=C IFS= read -r -N \"$n\" c; "
+    "REPLY=; [ \"$m\" = 0 ] || LC_ALL=C IFS= read -r -N \"$m\"; "
+    "exec </dev/null; printf -v e \"%(%s)T\" -1; "
+    "[ \"$e\" -le \"$t\" ] || { echo stale >&8; exit 1; }; "
+    "case $c in \"~\"|\"~/\"*) c=$HOME${c#\"~\"};; esac; "
+    "[ -z \"$c\" ] || CDPATH= cd -- \"$c\" 2>/dev/null || "
+    "{ echo cwd >&8; exit 1; }; "
+    "exec 8>&-; unset -v c n m t e; eval \"$REPLY\"";
+
+/*
+ * The same two for any POSIX shell, for one command.  $1 command shell, $2
+ * token, $3 the shell to use, $4 how a session of its own is made, $5 as $3
+ * above.  The command is what follows on stdin up to its end.
+ */
+static const char plain_waiter[] =
+    "exec 5<&0 6>&1 7>&2 2>/dev/null </dev/null; "
+    "f=/proc/$$/task/$$/children; [ -r $f ] || f=/dev/null; "
+    "echo \"$2 $3 $5 ${f#/dev/null}\" >&6; "
+    "IFS=\" \" read -r N M L <&5; "
+    "RSMCP_CALL=$M $4 $3 -c \"$1\" <&5 >&6 2>&7 5<&- 6>&- 7>&-; s=$?; k=; "
+    "read -r k <$f; "
+    "echo \"$N $s - $k\" >&6; echo \"$N $s - $k\" >&7; exit";
+
+static const char plain_command_shell[] =
+    "e=`date +%s`; echo \"$RSMCP_CALL $$ $PPID $e\"; "
+    "echo \"$RSMCP_CALL $$ $PPID $e\" >&2; "
+    "IFS=\" \" read -r t n m || exit; c=; "
+    "[ \"$n\" = 0 ] || IFS= read -r c; "
+    "r=`cat; echo x`; r=${r%x}; exec </dev/null; "
+    "[ `date +%s` -le \"$t\" ] || { echo \"$RSMCP_CALL stale\"; exit 1; }; "
+    "case $c in \"~\"|\"~/\"*) c=$HOME${c#\"~\"};; esac; "
+    "[ -z \"$c\" ] || CDPATH= cd -- \"$c\" 2>/dev/null || "
+    "{ echo \"$RSMCP_CALL cwd\"; exit 1; }; "
+    "unset c n m t e; eval \"$r\"";
+
+/*
+ * Chooses the best that the host allows.  Orphans of a command come back to
+ * the waiter if it can be made a subreaper, which takes perl or python.
+ */
+static const char chooser[] =
+    "q=; case `uname -s`-`uname -m` in Linux-x86_64) q=157;; "
+    "Linux-aarch64|Linux-riscv64|Linux-loongarch64) q=167;; "
+    "Linux-i?86|Linux-arm*|Linux-s390*) q=172;; Linux-ppc*) q=171;; esac; "
+    "d=; command -v setsid >/dev/null 2>&1 && d=setsid; s=sh; b=; "
+    "v=`bash --version 2>/dev/null` && { s=bash; case $v in "
+    "*\"version 4.\"[2-9]*|*\"version \"[5-9]*|*\"version \"[1-9][0-9]*) "
+    "b=1;; esac; }; "
+    "if [ -n \"$b\" ] && [ -n \"$d\" ] && [ -d /dev/fd ]; "
+    "then set -- bash --norc -c \"$A\" rsmcp \"$B\" \"$T\"; "
+    "else set -- sh -c \"$P\" rsmcp \"$Q\" \"$T\" $s \"$d\"; fi; "
+    "unset A B P Q T d s b v; "
+    "[ -z \"$q\" ] || { "
+    "if command -v perl >/dev/null 2>&1; "
+    "then exec perl -e \"exec @ARGV, syscall($q,36,1,0,0,0)\" \"$@\"; fi; "
+    "for y in python3 python; do if command -v $y >/dev/null 2>&1; "
+    "then exec $y -c \"import os,sys,ctypes; "
+    "os.execvp(sys.argv[1], sys.argv[1:] + "
+    "[str(ctypes.CDLL(None).prctl(36,1,0,0,0))])\" \"$@\"; fi; done; }; "
+    "exec \"$@\" -1";
+
+static void
+assign(struct buf *out, const char *name, const char *value)
+{
+	buf_addf(out, "%s=", name);
+	quote_sh(out, value);
+	buf_adds(out, "; ");
+}
+
+void
+script_shell(struct buf *out, const char *token)
+{
+	assign(out, "T", token);
+	assign(out, "A", waiter);
+	assign(out, "B", command_shell);
+	assign(out, "P", plain_waiter);
+	assign(out, "Q", plain_command_shell);
+	buf_adds(out, chooser);
+	buf_adds(out, "\n");
+}
+
+/*
+ * Ends processes.  Those that belong to the command are found anew each time,
+ * because they may fork; in the hard phase they are stopped first, so that
+ * they cannot.  Needs /proc; without it the group is all there is.
+ *
+ * m() lists the living members.  What it is told: M marks (a prefix ends all
+ * of a link), A waiter, B command shell, G grace.
+ */
+static const char kill_text[] =
+    "z=$$; m() { { grep -lsF -e \"RSMCP_CALL=$M\" /proc/[0-9]*/environ | "
+    "sed \"s|^/proc/\\([0-9]*\\)/.*|m \\1|\"; "
+    "for x in $X; do echo \"x $x\"; done; "
+    "cat /proc/[0-9]*/stat 2>/dev/null; } | "
+    "awk -v a=\"$A\" -v b=\"$B\" -v me=\"$z\" "
+    "'$1==\"m\" {i[$2]=1; next} $1==\"x\" {delete i[$2]; next} "
+    "{p=$1; sub(/^.*\\) /,\"\"); st[p]=$1; pp[p]=$2; "
+    "if (b>1 && ($3==b || $4==b)) i[p]=1} "
+    "END {if (a>1) i[a]=1; delete i[me]; "
+    "do {n=0; for (p in pp) if (!(p in i) && (pp[p] in i) && p!=me && "
+    "pp[p]!=me) {i[p]=1; n++}} while (n); "
+    "for (p in i) if ((p in st) && st[p]!=\"Z\" && st[p]!=\"X\" && p!=a && "
+    "p!=me && pp[p]!=me) printf \"%s \",p}'; }; "
+    "w() { sleep 0.02 2>/dev/null || sleep 1; }; "
+    "if [ ! -r /proc/self/stat ]; then "
+    "[ \"$B\" -le 1 ] || { kill -TERM -$B; w; kill -KILL -$B; } 2>/dev/null; "
+    "echo left unknown; exit; fi; "
+    "L=`m`; [ -z \"$L\" ] || { kill -TERM $L; kill -CONT $L; } 2>/dev/null; "
+    "t=0; while [ -n \"$L\" ] && [ $t -lt $G ]; "
+    "do w; t=$((t+30)); L=`m`; done; "
+    "r=0; while [ -n \"$L\" ] && [ $r -lt 40 ]; do "
+    "k=0; while [ $k -lt 5 ]; do kill -STOP $L 2>/dev/null; N=`m`; "
+    "[ \"$N\" = \"$L\" ] && break; L=$N; k=$((k+1)); "
+    "[ -n \"$L\" ] || break; done; "
+    "[ -z \"$L\" ] || kill -KILL $L 2>/dev/null; r=$((r+1)); L=`m`; "
+    "if [ -n \"$L\" ]; then x=; "
+    "for p in $L; do kill -0 $p 2>/dev/null && x=1; done; "
+    "[ -n \"$x\" ] || break; w; fi; done; ";
+
+static const char kill_report[] =
+    "echo \"left`for p in $L; do printf \" %s:%s\" $p "
+    "\"\\`tr \"\\\\000 \" __ </proc/$p/cmdline 2>/dev/null | "
+    "cut -c1-40\\`\"; done`\"";
+
+void
+script_kill(struct buf *out, const char *mark, long waiter_pid, long shell_pid,
+    int grace_ms)
+{
+	buf_addf(out, "M=%s A=%ld B=%ld G=%d X=; ", mark, waiter_pid, shell_pid,
+	    grace_ms);
+	buf_adds(out, kill_text);
+	buf_adds(out, kill_report);
+}
+
+/*
+ * The lease: reads a line now and then.  "p N" is answered with "p N" (we are
+ * alive, and so is the link), "r MARK" lets go of a command's children that
+ * may stay.  The end of its input, or silence, ends the rest.
+ *
+ * "read -t" is there in bash alone; elsewhere only the end is noticed.
+ */
+static const char lease_head[] =
+    "exec 2>/dev/null; o=; (read -t 1 x </dev/null; [ $? -le 1 ]) && "
+    "[ -n \"$BASH_VERSION\" ] && o=\"-t $S\"; echo \"$T\"; X=; "
+    "while IFS=\" \" read -r $o c a; do case $c in p) echo \"p $a\";; "
+    "r) X=\"$X `grep -lsF -e \"RSMCP_CALL=$a\" /proc/[0-9]*/environ | "
+    "sed \"s|^/proc/\\([0-9]*\\)/.*|\\1|\"`\";; esac; done; "
+    "exec </dev/null >/dev/null; trap \"\" HUP PIPE; A=0 B=0 G=0; ";
+
+void
+script_lease(struct buf *out, const char *token, const char *link_id,
+    int silence_s)
+{
+	struct buf text;
+
+	buf_init(&text, 16384);
+	buf_adds(&text, lease_head);
+	buf_adds(&text, kill_text);
+	assign(out, "T", token);
+	assign(out, "K", text.data);
+	buf_addf(out, "M=%s. S=%d; export T M S; ", link_id, silence_s);
+	buf_adds(out,
+	    "s=sh; command -v bash >/dev/null 2>&1 && s=\"bash --norc\"; "
+	    "exec $s -c \"$K\"\n");
+	buf_free(&text);
+}

@@ -1,0 +1,35 @@
+/*
+ * What runs on the far side: the texts that our shells are made of.
+ *
+ * A channel is opened with the same short command everywhere, which any login
+ * shell understands; everything else is sent on its stdin.  docs/far-side.md
+ * tells how the parts play together.
+ */
+#ifndef SSH_SCRIPT_H
+#define SSH_SCRIPT_H
+
+#include "base/buf.h"
+
+/* The command of every channel: read one line and do what it says. */
+extern const char script_boot[];
+
+/*
+ * The line for a channel that runs commands.  It answers with "TOKEN tier
+ * reaper children" and then takes "NONCE MARK again" lines.
+ */
+void script_shell(struct buf *out, const char *token);
+
+/* The line for the lease of a link: ends all its commands when we are gone
+ * for "silence_s" seconds. */
+void script_lease(struct buf *out, const char *token, const char *link_id,
+    int silence_s);
+
+/*
+ * A command that ends the processes of another one: those with the mark, the
+ * group and session of "shell", and everything below "waiter".  It prints
+ * what is left: "left PID:command ..." or "left".
+ */
+void script_kill(struct buf *out, const char *mark, long waiter, long shell,
+    int grace_ms);
+
+#endif

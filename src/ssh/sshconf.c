@@ -1,0 +1,210 @@
+/* What ssh is told. */
+#include "ssh/sshconf.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+
+/* A value in a configuration file: quoted, since it may hold blanks. */
+static void
+quoted(struct buf *out, const char *value)
+{
+	const char *c;
+
+	buf_addc(out, '"');
+	for (c = value; *c != '\0'; c++) {
+		if (*c == '"' || *c == '\\')
+			buf_addc(out, '\\');
+		/* ssh expands these; a name of a file is just a name. */
+		if (*c == '%')
+			buf_addc(out, '%');
+		buf_addc(out, *c);
+	}
+	buf_addc(out, '"');
+}
+
+static void
+line(struct buf *out, const char *name, const char *value)
+{
+	buf_addf(out, "\t%s %s\n", name, value);
+}
+
+/* What must hold for every connection, jump hosts included. */
+static void
+fixed_options(struct buf *out, bool ask)
+{
+	line(out, "BatchMode", ask ? "no" : "yes");
+	line(out, "NumberOfPasswordPrompts", "1");
+	line(out, "ClearAllForwardings", "yes");
+	line(out, "ForwardAgent", "no");
+	line(out, "ForwardX11", "no");
+	line(out, "PermitLocalCommand", "no");
+	line(out, "RequestTTY", "no");
+	line(out, "RemoteCommand", "none");
+	line(out, "EscapeChar", "none");
+	line(out, "LogLevel", "INFO");
+}
+
+static void
+host_keys(struct buf *out, const struct sandbox *sb, const struct sshconf *conf)
+{
+	bool strict =
+	    sb->host_key_policy == HOST_KEY_STRICT || conf->pin_file != NULL;
+
+	if (conf->known_hosts == NULL)
+		return;
+	line(out, "StrictHostKeyChecking", strict ? "yes" : "accept-new");
+	buf_adds(out, "\tUserKnownHostsFile ");
+	if (conf->pin_file != NULL) {
+		quoted(out, conf->pin_file);
+		buf_adds(out, "\n\tGlobalKnownHostsFile none\n");
+		return;
+	}
+	quoted(out, conf->known_hosts);
+	if (conf->user_known_hosts != NULL)
+		buf_addf(out, " %s", conf->user_known_hosts);
+	buf_adds(out, "\n");
+}
+
+static void
+include(struct buf *out, const char *path)
+{
+	if (path == NULL)
+		return;
+	buf_adds(out, "Include ");
+	quoted(out, path);
+	buf_adds(out, "\n");
+}
+
+void
+sshconf_file(struct buf *out, const struct sandbox *sb,
+    const struct sshconf *conf)
+{
+	buf_adds(out, "# Made by remote-sandbox-mcp.\nHost *\n");
+	fixed_options(out, conf->ask);
+	host_keys(out, sb, conf);
+	buf_addf(out, "\tConnectTimeout %d\n", sb->connect_timeout_s);
+	include(out, conf->user_config);
+	include(out, conf->system_config);
+	/* Only where nobody else said anything. */
+	buf_adds(out, "Host *\n");
+	line(out, "ServerAliveInterval", "5");
+	line(out, "ServerAliveCountMax", "3");
+	/* Twice as fast as the default where the CPU has AES. */
+	line(out, "Ciphers", "^aes128-gcm@openssh.com");
+}
+
+static void
+add(json_t *argv, const char *s)
+{
+	json_array_append_new(argv, json_string(s));
+}
+
+static void
+option(json_t *argv, const char *text)
+{
+	add(argv, "-o");
+	add(argv, text);
+}
+
+/*
+ * Which methods may be used.  A password alone must not be preceded by all
+ * the keys of an agent: servers count these as failed tries.
+ */
+static void
+methods(json_t *argv, const struct sandbox *sb)
+{
+	bool password =
+	    secret_given(&sb->password) || sb->password_command != NULL;
+
+	if (sb->key_file != NULL && password)
+		option(argv,
+		    "PreferredAuthentications=publickey,"
+		    "keyboard-interactive,password");
+	else if (sb->key_file != NULL)
+		option(argv, "PreferredAuthentications=publickey");
+	else if (password) {
+		option(argv, "PubkeyAuthentication=no");
+		option(argv,
+		    "PreferredAuthentications=password,"
+		    "keyboard-interactive");
+	}
+}
+
+void
+sshconf_target(json_t *argv, const struct sandbox *sb)
+{
+	const json_t *item;
+	char port[16];
+	size_t i;
+
+	json_array_foreach(sb->ssh_options, i, item)
+	    option(argv, json_string_value(item));
+	if (sb->port != 0) {
+		snprintf(port, sizeof(port), "%d", sb->port);
+		add(argv, "-p");
+		add(argv, port);
+	}
+	if (sb->user != NULL) {
+		add(argv, "-l");
+		add(argv, sb->user);
+	}
+	if (sb->key_file != NULL) {
+		add(argv, "-i");
+		add(argv, sb->key_file);
+		option(argv, "IdentitiesOnly=yes");
+	}
+	methods(argv, sb);
+}
+
+json_t *
+sshconf_master(const struct sandbox *sb, const char *file, const char *socket)
+{
+	json_t *argv = json_array();
+	char persist[64];
+
+	snprintf(persist, sizeof(persist), "ControlPersist=%d",
+	    sb->control_persist_s);
+	add(argv, "ssh");
+	add(argv, "-F");
+	add(argv, file);
+	add(argv, "-M");
+	add(argv, "-N");
+	add(argv, "-T");
+	add(argv, "-S");
+	add(argv, socket);
+	option(argv, persist);
+	sshconf_target(argv, sb);
+	add(argv, "--");
+	add(argv, sb->host);
+	return argv;
+}
+
+static uint64_t
+mix(uint64_t h, const char *s)
+{
+	for (; s != NULL && *s != '\0'; s++)
+		h = (h ^ (unsigned char)*s) * 1099511628211u;
+	return (h ^ 0xff) * 1099511628211u; /* "ab" "c" is not "a" "bc" */
+}
+
+void
+sshconf_name(const struct sandbox *sb, char out[17])
+{
+	uint64_t h = 14695981039346656037u;
+	const json_t *item;
+	size_t i;
+
+	h = mix(h, sb->host);
+	h = mix(h, sb->user);
+	h = mix(h, sb->key_file);
+	h = mix(h, sb->host_key);
+	json_array_foreach(sb->ssh_options, i, item) h =
+	    mix(h, json_string_value(item));
+	h = (h ^ (uint64_t)sb->port) * 1099511628211u;
+	h = (h ^ (uint64_t)sb->host_key_policy) * 1099511628211u;
+	h ^= secret_given(&sb->password) || sb->password_command != NULL;
+	snprintf(out, 17, "%016llx", (unsigned long long)h);
+}

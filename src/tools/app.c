@@ -1,0 +1,63 @@
+/* What tools share. */
+#include "tools/app.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+struct app *
+app_new(const char *config_file)
+{
+	struct app *app = xcalloc(1, sizeof(*app));
+	struct config_sources src;
+	char *path;
+
+	config_sources(&src, config_file, &path);
+	config_load(&app->config, &src);
+	free(path);
+	app->links = links_new(&app->config);
+	pthread_mutex_init(&app->lock, NULL);
+	if (app->config.count > 0)
+		app->active = &app->config.sandboxes[0];
+	return app;
+}
+
+void
+app_free(struct app *app)
+{
+	if (app == NULL)
+		return;
+	links_free(app->links);
+	config_free(&app->config);
+	pthread_mutex_destroy(&app->lock);
+	free(app);
+}
+
+const struct sandbox *
+app_active(struct app *app)
+{
+	const struct sandbox *sb;
+
+	pthread_mutex_lock(&app->lock);
+	sb = app->active;
+	pthread_mutex_unlock(&app->lock);
+	return sb;
+}
+
+void
+app_select(struct app *app, const struct sandbox *sb)
+{
+	pthread_mutex_lock(&app->lock);
+	app->active = sb;
+	pthread_mutex_unlock(&app->lock);
+}
+
+const struct sandbox *
+app_sandbox(struct app *app, const char *name, struct err *err)
+{
+	const struct sandbox *active = app_active(app);
+
+	return config_pick(&app->config, name,
+	    active != NULL ? active->name : "", err);
+}

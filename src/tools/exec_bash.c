@@ -1,0 +1,259 @@
+/*
+ * exec_bash: run a short command on a sandbox and return what it printed.
+ *
+ * Meant for work that ends well before the client gives up on the call;
+ * anything longer belongs to a background job.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "base/utf8.h"
+#include "ssh/exec.h"
+#include "tools/app.h"
+#include "tools/tool.h"
+
+#define GRACE_MS 2000
+#define OUTPUT_MAX 1000000
+
+struct exec_bash_args {
+	const char *command;
+	const char *cwd;
+	int64_t timeout_s;
+	int64_t max_output_chars;
+	const char *sandbox_name;
+};
+
+#define ARG(field) \
+	.name = #field, .offset = offsetof(struct exec_bash_args, field)
+
+static const struct arg args[] = {
+	{ ARG(command), .type = ARG_STRING, .required = true,
+	    .help = "Bash command line or script to run." },
+	{ ARG(cwd), .type = ARG_STRING,
+	    .help = "Directory to run it in; the sandbox's workdir or the "
+	            "login directory if absent." },
+	{ ARG(timeout_s), .type = ARG_INT, .min = 1, .max = 86400, .dflt = 120,
+	    .help = "Seconds after which it is ended with all its "
+	            "processes." },
+	{ ARG(max_output_chars), .type = ARG_INT, .min = 1, .max = OUTPUT_MAX,
+	    .dflt = 20000,
+	    .help = "Characters of each stream to return; head and tail are "
+	            "kept." },
+	{ ARG(sandbox_name), .type = ARG_STRING, .dflt_str = "",
+	    .help = "Sandbox to run it on; the active one if empty." },
+	{ 0 },
+};
+
+static const struct out outputs[] = {
+	{ "exit_code", OUT_INT, "Exit status; 128+n if killed by signal n.",
+	    .always = true, .nullable = true },
+	{ "stdout", OUT_STRING, NULL, .always = true },
+	{ "stderr", OUT_STRING, NULL, .always = true },
+	{ "sandbox", OUT_STRING, "Where it ran.", .always = true },
+	{ "duration_ms", OUT_INT, NULL, .always = true },
+	{ "timed_out", OUT_BOOL, "It was ended at timeout_s." },
+	{ "connection_error", OUT_BOOL, "The link was lost while it ran." },
+	{ "command_state", OUT_STRING,
+	    "finished, killed or may_be_running, if not plainly finished." },
+	{ "signal", OUT_INT, "Signal that ended it." },
+	{ "kill_verified", OUT_BOOL_OR_STRING,
+	    "After a timeout: no process of it is left (by_marker: none that "
+	    "can be recognised)." },
+	{ "survivors", OUT_STRINGS, "Processes that could not be ended." },
+	{ "background_pids", OUT_INTS, "Children it left running." },
+	{ "truncated", OUT_OBJECT, "Characters left out, per stream." },
+	{ "output_file", OUT_STRING, "Local file with the whole stdout." },
+	{ "stderr_file", OUT_STRING, "Local file with the whole stderr." },
+	{ "shell", OUT_STRING, "sh, if the host has no bash." },
+	{ "host_key_added", OUT_STRING, "A new host key was remembered." },
+	{ 0 },
+};
+
+static void
+progress(void *data, int64_t elapsed_ms, const char *line)
+{
+	call_progress(data, (double)elapsed_ms / 1000, 0, line);
+}
+
+static const char *
+state_name(enum exec_state s)
+{
+	switch (s) {
+	case EXEC_FINISHED:
+		return "finished";
+	case EXEC_KILLED:
+		return "killed";
+	case EXEC_MAY_BE_RUNNING:
+		break;
+	}
+	return "may_be_running";
+}
+
+static void
+set_text(json_t *o, const char *field, const struct buf *b)
+{
+	json_object_set_new(o, field, utf8_json(b->data, b->len));
+}
+
+/* The words that clients of older servers look for in stderr. */
+static void
+add_markers(struct exec_result *res, int64_t timeout_s)
+{
+	struct buf *b = &res->err;
+
+	if (b->len > 0 && b->data[b->len - 1] != '\n' &&
+	    (res->timed_out || res->connection_error))
+		buf_addc(b, '\n');
+	if (res->timed_out)
+		buf_addf(b, "[TIMEOUT] ended after %" PRId64 " s%s\n",
+		    timeout_s,
+		    res->verified == VERIFIED_NO
+		        ? "; some of its processes may still run"
+		        : "");
+	if (res->connection_error)
+		buf_addf(b, "[CONNECTION ERROR] %s\n", res->problem);
+}
+
+static void
+set_kill(json_t *o, const struct exec_result *res)
+{
+	json_t *list;
+	const char *at = res->survivors.data;
+	size_t n;
+
+	json_object_set_new(o, "kill_verified",
+	    res->verified == VERIFIED_BY_MARKER
+	        ? json_string("by_marker")
+	        : json_boolean(res->verified == VERIFIED_YES));
+	if (res->survivors.len == 0)
+		return;
+	list = json_array();
+	while (*at != '\0') {
+		n = strcspn(at, " ");
+		if (n > 0)
+			json_array_append_new(list, utf8_json(at, n));
+		at += n + (at[n] == ' ');
+	}
+	json_object_set_new(o, "survivors", list);
+}
+
+static void
+set_pids(json_t *o, const struct exec_result *res)
+{
+	json_t *list = json_array();
+	size_t i;
+
+	for (i = 0; i < res->background_count; i++)
+		json_array_append_new(list, json_integer(res->background[i]));
+	json_object_set_new(o, "background_pids", list);
+}
+
+static void
+set_truncated(json_t *o, const struct exec_result *res)
+{
+	json_t *t = json_object();
+
+	if (res->out_left > 0)
+		json_object_set_new(t, "stdout",
+		    json_integer((json_int_t)res->out_left));
+	if (res->err_left > 0)
+		json_object_set_new(t, "stderr",
+		    json_integer((json_int_t)res->err_left));
+	json_object_set_new(o, "truncated", t);
+	if (res->out_file != NULL)
+		json_object_set_new(o, "output_file",
+		    json_string(res->out_file));
+	if (res->err_file != NULL)
+		json_object_set_new(o, "stderr_file",
+		    json_string(res->err_file));
+}
+
+static json_t *
+result_json(const struct exec_result *res, struct link *link)
+{
+	json_t *o = json_object();
+	char news[256];
+
+	json_object_set_new(o, "exit_code",
+	    res->exit_code == -1 ? json_null() : json_integer(res->exit_code));
+	set_text(o, "stdout", &res->out);
+	set_text(o, "stderr", &res->err);
+	json_object_set_new(o, "sandbox",
+	    json_string(link_sandbox(link)->name));
+	json_object_set_new(o, "duration_ms", json_integer(res->duration_ms));
+	if (res->timed_out)
+		json_object_set_new(o, "timed_out", json_true());
+	if (res->connection_error)
+		json_object_set_new(o, "connection_error", json_true());
+	if (res->state != EXEC_FINISHED)
+		json_object_set_new(o, "command_state",
+		    json_string(state_name(res->state)));
+	if (res->signal != 0)
+		json_object_set_new(o, "signal", json_integer(res->signal));
+	if (res->timed_out || res->cancelled)
+		set_kill(o, res);
+	if (res->background_count > 0)
+		set_pids(o, res);
+	if (res->out_left > 0 || res->err_left > 0)
+		set_truncated(o, res);
+	if (res->no_bash)
+		json_object_set_new(o, "shell", json_string("sh"));
+	link_news(link, news, sizeof(news));
+	if (news[0] != '\0')
+		json_object_set_new(o, "host_key_added",
+		    utf8_json(news, strlen(news)));
+	return o;
+}
+
+static int
+run(struct call *call, const void *given, json_t **result, struct err *err)
+{
+	const struct exec_bash_args *a = given;
+	const struct sandbox *sb;
+	struct exec_request req = {
+		.command = a->command,
+		.cwd = a->cwd,
+		.timeout_ms = a->timeout_s * 1000,
+		.grace_ms = GRACE_MS,
+		.max_chars = (size_t)a->max_output_chars,
+		.keep_file = true,
+		.progress = call->progress != NULL ? progress : NULL,
+		.data = call,
+	};
+	struct exec_result res;
+	struct link *link;
+
+	if (str_blank(a->command))
+		return err_set(err, ERR_INVALID,
+		    "argument 'command' must not be empty");
+	sb = app_sandbox(call->app, a->sandbox_name, err);
+	if (sb == NULL)
+		return -1;
+	if (str_blank(req.cwd))
+		req.cwd = sb->workdir;
+	link = links_get(call->app->links, sb);
+	if (exec_run(link, &req, &res, &call->until, err) == -1)
+		return -1;
+	add_markers(&res, a->timeout_s);
+	*result = result_json(&res, link);
+	exec_result_free(&res);
+	return 0;
+}
+
+const struct tool tool_exec_bash = {
+	.name = "exec_bash",
+	.title = "Run a command",
+	.description =
+	    "Run a bash command on a sandbox and return its output and exit "
+	    "code. For work of up to about two minutes; a command that "
+	    "reaches timeout_s is ended with all its processes. stdin is "
+	    "empty, and nothing carries over to the next call: use cwd, or "
+	    "one script.",
+	.args = args,
+	.args_size = sizeof(struct exec_bash_args),
+	.outputs = outputs,
+	.hints = { .destructive = true, .open_world = true },
+	.run = run,
+};
