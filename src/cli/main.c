@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "cli/command.h"
 #include "ssh/askpass.h"
+#include "ssh/knownhost.h"
 
 extern const struct command command_serve;
 extern const struct command command_tools;
@@ -104,6 +105,9 @@ main(int argc, char **argv)
 	fs_std_fds();
 	if (getenv(ASKPASS_SOCKET_ENV) != NULL && argc == 2)
 		return askpass_helper(getenv(ASKPASS_SOCKET_ENV), argv[1],
+		    STDOUT_FILENO);
+	if (argc == 5 && strcmp(argv[1], KNOWNHOST_COMMAND) == 0)
+		return knownhost_helper(argv[2], argv[3], argv[4],
 		    STDOUT_FILENO);
 	signal(SIGPIPE, SIG_IGN);
 	log_init(getenv("REMOTE_SANDBOX_LOG_LEVEL"));

@@ -72,12 +72,23 @@ word_after(const char *text, const char *needle, char *out, size_t size)
 }
 
 static int
+wrong_pin(const struct sandbox *sb, const char *shown, struct err *err)
+{
+	return err_set(err, ERR_DENIED,
+	    "%s does not show the host key that its entry pins (host_key)%s%s. "
+	    "Nothing was sent. Check whether this is the right machine",
+	    sb->name, shown[0] != '\0' ? ", but " : "", shown);
+}
+
+static int
 changed_key(const struct sandbox *sb, const char *text, struct err *err)
 {
 	char print[128], place[256];
 
 	word_after(text, "key sent by the remote host is", print,
 	    sizeof(print));
+	if (sb->host_key != NULL)
+		return wrong_pin(sb, print, err);
 	word_after(text, "key in ", place, sizeof(place));
 	return err_set(err, ERR_DENIED,
 	    "the host key of %s has CHANGED (it now shows %s; another one is "
@@ -96,11 +107,7 @@ unknown_key(const struct sandbox *sb, const char *text, struct err *err)
 	if (!line_with(text, "host key is known", line, sizeof(line)))
 		last_words(text, line, sizeof(line));
 	if (sb->host_key != NULL)
-		return err_set(err, ERR_DENIED,
-		    "%s does not show the host key that its entry pins "
-		    "(host_key). Nothing was sent. Check whether this is the "
-		    "right machine (ssh: %s)",
-		    sb->name, line);
+		return wrong_pin(sb, "", err);
 	return err_set(err, ERR_DENIED,
 	    "the host key of %s is not known and its host_key_policy is "
 	    "strict. Log in once with ssh to check and remember it, or set "

@@ -346,19 +346,26 @@ ensure_connected(struct link *l, const struct until *until, struct err *err)
 	return rc;
 }
 
-/* With the lock held: ask the lease, if the last sign of life is old. */
+/* With the lock held, before and after: ask the lease, if the last sign of
+ * life is old. */
 static int
 prove(struct link *l, const struct until *until, bool always, struct err *err)
 {
 	struct until soon = until_within(until, PROVE_MS);
 	int64_t now = clock_ms();
+	int rc;
 
 	if (!always && now - l->proven < PROVEN_MS)
 		return 0;
-	if (lease_ping(&l->lease, &soon, err) == -1)
-		return -1;
-	l->proven = l->pinged = clock_ms();
-	return 0;
+	l->connecting = true;
+	pthread_mutex_unlock(&l->lock);
+	rc = lease_ping(&l->lease, &soon, err);
+	pthread_mutex_lock(&l->lock);
+	l->connecting = false;
+	gate_open(&l->gate);
+	if (rc == 0)
+		l->proven = l->pinged = clock_ms();
+	return rc;
 }
 
 /* With the lock held: a link that is there and answers. */

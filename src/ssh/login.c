@@ -1,6 +1,7 @@
 /* Logging in. */
 #include "ssh/login.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +12,13 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/proc.h"
+#include "base/self.h"
 #include "base/str.h"
 #include "config/dirs.h"
 #include "ssh/agent.h"
 #include "ssh/askpass.h"
 #include "ssh/explain.h"
+#include "ssh/knownhost.h"
 #include "ssh/sshconf.h"
 
 #define CONF_MAX 16384
@@ -68,8 +71,7 @@ child_env(const struct askpass *ask)
 {
 	json_t *env = json_array();
 	char *agent = agent_find();
-	char self[4096];
-	ssize_t n;
+	char *self = self_path();
 	char **e;
 
 	for (e = environ; *e != NULL; e++) {
@@ -80,11 +82,12 @@ child_env(const struct askpass *ask)
 		json_array_append_new(env,
 		    json_sprintf("SSH_AUTH_SOCK=%s", agent));
 	free(agent);
-	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	if (ask == NULL || n <= 0)
+	if (ask == NULL || self == NULL) {
+		free(self);
 		return env;
-	self[n] = '\0';
+	}
 	json_array_append_new(env, json_sprintf("SSH_ASKPASS=%s", self));
+	free(self);
 	json_array_append_new(env, json_string("SSH_ASKPASS_REQUIRE=force"));
 	json_array_append_new(env,
 	    json_sprintf(ASKPASS_SOCKET_ENV "=%s", askpass_socket(ask)));
@@ -328,7 +331,8 @@ struct attempt {
 	struct secret passphrase;
 	struct askpass *askpass;
 	char *known_hosts;
-	char *pin;
+	char *pin_file;
+	char *pin_command;
 	char *conf;
 };
 
@@ -340,7 +344,8 @@ attempt_free(struct attempt *a)
 	secret_free(&a->password);
 	secret_free(&a->passphrase);
 	free(a->known_hosts);
-	free(a->pin);
+	free(a->pin_file);
+	free(a->pin_command);
 	free(a->conf);
 }
 
@@ -368,6 +373,29 @@ prepare_secrets(struct attempt *a, const struct until *until, struct err *err)
 	return a->askpass == NULL ? -1 : 0;
 }
 
+/* A pinned key: a file that holds it, or us as the one who knows it. */
+static int
+prepare_pin(struct attempt *a, struct err *err)
+{
+	char *self;
+
+	if (a->sb->host_key == NULL)
+		return 0;
+	if (!str_starts(a->sb->host_key, "SHA256:")) {
+		a->pin_file = write_pin(a->sb, a->runtime_dir, err);
+		return a->pin_file == NULL ? -1 : 0;
+	}
+	self = self_path();
+	if (self == NULL)
+		return err_set(err, ERR_NOT_FOUND,
+		    "cannot find our own program, which checks the pinned "
+		    "host key; pin the public key instead");
+	a->pin_command = xasprintf("\"%s\" " KNOWNHOST_COMMAND " %s %%t %%K",
+	    self, a->sb->host_key);
+	free(self);
+	return 0;
+}
+
 static int
 prepare_conf(struct attempt *a, struct err *err)
 {
@@ -378,15 +406,10 @@ prepare_conf(struct attempt *a, struct err *err)
 		return -1;
 	a->known_hosts = path_join(state, "known_hosts");
 	free(state);
-	if (a->sb->host_key != NULL &&
-	    !str_starts(a->sb->host_key, "SHA256:")) {
-		a->pin = write_pin(a->sb, a->runtime_dir, err);
-		if (a->pin == NULL)
-			return -1;
-	}
+	if (prepare_pin(a, err) == -1)
+		return -1;
 	conf.known_hosts = a->known_hosts;
 	conf.user_known_hosts = a->target.known_hosts;
-	conf.pin_file = a->pin;
 	a->conf = write_conf(a->sb, a->runtime_dir, &conf, "conf", err);
 	return a->conf == NULL ? -1 : 0;
 }
@@ -397,7 +420,8 @@ run_login(struct attempt *a, const char *socket, char *new_key, size_t size,
 {
 	struct until limit = until_within(until,
 	    (int64_t)a->sb->connect_timeout_s * 1000 + LOGIN_EXTRA_MS);
-	json_t *argv = sshconf_master(a->sb, a->conf, socket);
+	struct sshconf_pin pin = { a->pin_file, a->pin_command };
+	json_t *argv = sshconf_master(a->sb, a->conf, socket, &pin);
 	struct proc_result res;
 	int rc = run_ssh(argv, a->askpass, true, &res, &limit, err);
 
@@ -418,6 +442,36 @@ run_login(struct attempt *a, const char *socket, char *new_key, size_t size,
 	return rc;
 }
 
+/* Once per process: is the ssh program fit for us? */
+static int
+check_version(const struct until *until, struct err *err)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static bool good;
+	struct proc_result res;
+	json_t *argv;
+	int rc = 0, version;
+
+	pthread_mutex_lock(&lock);
+	if (!good) {
+		argv = json_pack("[ss]", "ssh", "-V");
+		rc = run_ssh(argv, NULL, false, &res, until, err);
+		json_decref(argv);
+	}
+	if (!good && rc == 0) {
+		version = login_ssh_version(res.err.data);
+		good = version >= SSH_OLDEST;
+		if (!good)
+			rc = err_set(err, ERR_NOT_FOUND,
+			    "the ssh program is too old or unknown (%.100s); "
+			    "OpenSSH 8.4 or newer is needed",
+			    res.err.data);
+		proc_result_free(&res);
+	}
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
 int
 login_start(const struct sandbox *sb, const char *runtime_dir,
     const char *socket, char *new_key, size_t new_key_size,
@@ -426,7 +480,9 @@ login_start(const struct sandbox *sb, const char *runtime_dir,
 	struct attempt a = { .sb = sb, .runtime_dir = runtime_dir };
 	int rc;
 
-	rc = login_target(&a.target, sb, runtime_dir, until, err);
+	rc = check_version(until, err);
+	if (rc == 0)
+		rc = login_target(&a.target, sb, runtime_dir, until, err);
 	if (rc == 0)
 		rc = prepare_secrets(&a, until, err);
 	if (rc == 0)

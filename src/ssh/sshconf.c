@@ -50,18 +50,11 @@ fixed_options(struct buf *out, bool ask)
 static void
 host_keys(struct buf *out, const struct sandbox *sb, const struct sshconf *conf)
 {
-	bool strict =
-	    sb->host_key_policy == HOST_KEY_STRICT || conf->pin_file != NULL;
-
 	if (conf->known_hosts == NULL)
 		return;
-	line(out, "StrictHostKeyChecking", strict ? "yes" : "accept-new");
+	line(out, "StrictHostKeyChecking",
+	    sb->host_key_policy == HOST_KEY_STRICT ? "yes" : "accept-new");
 	buf_adds(out, "\tUserKnownHostsFile ");
-	if (conf->pin_file != NULL) {
-		quoted(out, conf->pin_file);
-		buf_adds(out, "\n\tGlobalKnownHostsFile none\n");
-		return;
-	}
 	quoted(out, conf->known_hosts);
 	if (conf->user_known_hosts != NULL)
 		buf_addf(out, " %s", conf->user_known_hosts);
@@ -159,8 +152,34 @@ sshconf_target(json_t *argv, const struct sandbox *sb)
 	methods(argv, sb);
 }
 
+/* Nothing but the pinned key is known. */
+static void
+pinned(json_t *argv, const struct sshconf_pin *pin)
+{
+	struct buf b;
+
+	if (pin->file == NULL && pin->command == NULL)
+		return;
+	buf_init(&b, 8192);
+	buf_adds(&b, "UserKnownHostsFile=");
+	if (pin->file != NULL)
+		quoted(&b, pin->file);
+	else
+		buf_adds(&b, "none");
+	option(argv, b.data);
+	if (pin->command != NULL) {
+		buf_reset(&b);
+		buf_addf(&b, "KnownHostsCommand=%s", pin->command);
+		option(argv, b.data);
+	}
+	option(argv, "GlobalKnownHostsFile=none");
+	option(argv, "StrictHostKeyChecking=yes");
+	buf_free(&b);
+}
+
 json_t *
-sshconf_master(const struct sandbox *sb, const char *file, const char *socket)
+sshconf_master(const struct sandbox *sb, const char *file, const char *socket,
+    const struct sshconf_pin *pin)
 {
 	json_t *argv = json_array();
 	char persist[64];
@@ -176,6 +195,7 @@ sshconf_master(const struct sandbox *sb, const char *file, const char *socket)
 	add(argv, "-S");
 	add(argv, socket);
 	option(argv, persist);
+	pinned(argv, pin);
 	sshconf_target(argv, sb);
 	add(argv, "--");
 	add(argv, sb->host);

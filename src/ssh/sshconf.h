@@ -21,8 +21,13 @@ struct sshconf {
 	const char *user_known_hosts; /* the user's, as ssh prints them */
 	const char *user_config;      /* the user's, or NULL */
 	const char *system_config;    /* or NULL */
-	const char *pin_file; /* known_hosts file with the pinned key or NULL */
-	bool ask;             /* there is somebody to answer prompts */
+	bool ask;                     /* there is somebody to answer prompts */
+};
+
+/* A pinned host key: for the target alone, so not in the file. */
+struct sshconf_pin {
+	const char *file;    /* known_hosts file with nothing but the key */
+	const char *command; /* or a KnownHostsCommand that knows it */
 };
 
 /* Append the configuration file. */
@@ -34,7 +39,7 @@ void sshconf_file(struct buf *out, const struct sandbox *sb,
  * "-F" "file", options, "--", host.
  */
 json_t *sshconf_master(const struct sandbox *sb, const char *file,
-    const char *socket);
+    const char *socket, const struct sshconf_pin *pin);
 
 /* The options for the target alone; also good for "ssh -G". */
 void sshconf_target(json_t *argv, const struct sandbox *sb);
