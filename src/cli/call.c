@@ -106,7 +106,8 @@ show_progress(struct call *call, double done, double total, const char *text)
 }
 
 static int
-run_tool(const struct tool *tool, const json_t *args, bool as_json)
+run_tool(const struct tool *tool, const json_t *args, const char *config_file,
+    bool as_json)
 {
 	struct call call = { .until = until_never(),
 		.progress = show_progress };
@@ -115,7 +116,7 @@ run_tool(const struct tool *tool, const json_t *args, bool as_json)
 	int rc;
 
 	call.until.cancel_fd = cli_signal_fd();
-	call.app = app_new(NULL);
+	call.app = app_new(config_file, NULL);
 	rc = tool_run(tool, &call, args, &result, &err);
 	if (as_json)
 		show_json(rc, result, &err);
@@ -131,12 +132,13 @@ run(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "args", required_argument, NULL, 'a' },
+		{ "config", required_argument, NULL, 'c' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	const struct tool *tool;
-	const char *args_text = NULL;
+	const char *args_text = NULL, *config_file = NULL;
 	json_t *args = NULL;
 	bool as_json = false;
 	int o, status = EXIT_USAGE;
@@ -147,6 +149,8 @@ run(int argc, char **argv)
 			return status;
 		if (o == 'a')
 			args_text = optarg;
+		else if (o == 'c')
+			config_file = optarg;
 		else
 			as_json = true;
 	}
@@ -158,19 +162,20 @@ run(int argc, char **argv)
 	args = read_args(args_text, argv + optind);
 	if (args == NULL)
 		return command_usage(&command_call);
-	status = run_tool(tool, args, as_json);
+	status = run_tool(tool, args, config_file, as_json);
 	json_decref(args);
 	return status;
 }
 
 const struct command command_call = {
 	.name = "call",
-	.usage = "NAME [key=value ...] [--args JSON] [--json]",
+	.usage = "NAME [key=value ...] [--args JSON] [--config FILE] [--json]",
 	.summary = "Run a tool as an agent would",
 	.help =
-	    "  key=value    an argument; repeat a key to make a list\n"
-	    "  --args JSON  arguments as one JSON object; pairs win over it\n"
-	    "  --json       print the result as JSON, for scripts\n\n"
+	    "  key=value      an argument; repeat a key to make a list\n"
+	    "  --args JSON    arguments as one JSON object; pairs win over it\n"
+	    "  --config FILE  read sandboxes from FILE\n"
+	    "  --json         print the result as JSON, for scripts\n\n"
 	    "Exit status: 0 the tool succeeded, 1 it failed, 2 wrong usage.\n"
 	    "'remote-sandbox-mcp tools NAME' shows what a tool takes.\n",
 	.run = run,

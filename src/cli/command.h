@@ -4,6 +4,8 @@
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
+#include <stdbool.h>
+
 /* Exit statuses of every command. */
 enum {
 	EXIT_OK = 0,
@@ -46,7 +48,7 @@ int command_option(const struct command *c, int argc, char **argv,
 const struct tool *cli_tool(const char *name);
 
 /* Serve on stdio; what happens without arguments. */
-int cli_serve(void);
+int cli_serve(const char *config_file, bool local);
 
 /* A descriptor that becomes readable when SIGINT, SIGTERM or SIGHUP came. */
 int cli_signal_fd(void);

@@ -18,6 +18,7 @@
 extern const struct command command_serve;
 extern const struct command command_tools;
 extern const struct command command_call;
+extern const struct command command_demo;
 extern const struct command command_version;
 extern const struct command command_help_;
 
@@ -25,6 +26,7 @@ const struct command *const command_table[] = {
 	&command_serve,
 	&command_tools,
 	&command_call,
+	&command_demo,
 	&command_version,
 	&command_help_,
 	NULL,
@@ -112,7 +114,7 @@ main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	log_init(getenv("REMOTE_SANDBOX_LOG_LEVEL"));
 	if (argc < 2)
-		return cli_serve();
+		return cli_serve(NULL, false);
 	c = command_find(argv[1]);
 	if (c == NULL) {
 		fprintf(stderr,

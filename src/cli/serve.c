@@ -9,16 +9,17 @@
 #include "base/log.h"
 #include "cli/command.h"
 #include "mcp/mcp.h"
+#include "ssh/localhost.h"
 #include "tools/app.h"
 
 extern const struct command command_serve;
 
 static const char instructions[] =
-    "Remote machines reached by SSH, as sandboxes. The tools to choose a "
-    "sandbox, run commands, copy files and run long jobs are being added "
-    "version by version; tools/list shows what this one has. "
-    "get_server_info tells the version and whether a local ssh client was "
-    "found.";
+    "Remote machines reached by SSH, as sandboxes. list_sandboxes shows "
+    "them (with check_resources: which is idle); select_sandbox sets the "
+    "default, or pass sandbox_name to any tool. exec_bash runs commands of "
+    "up to about two minutes. A failed connection says what to do; "
+    "get_server_info tells about the local side.";
 
 static const char on_terminal[] =
     "remote-sandbox-mcp is an MCP server: a client starts it and talks JSON "
@@ -44,8 +45,35 @@ claim_stdout(void)
 	return fd;
 }
 
+/* With the client's descriptors in place. */
+static int
+serve(struct mcp_def *def, int out, int signals, bool local,
+    const char *config_file)
+{
+	struct localhost *host = NULL;
+	struct until until = until_never();
+	struct err err;
+	int rc = 0;
+
+	until.cancel_fd = signals;
+	if (local) {
+		host = localhost_start(&until, &err);
+		rc = host == NULL ? -1 : 0;
+	}
+	if (rc == 0) {
+		def->app = app_new(config_file,
+		    host != NULL ? localhost_entry(host) : NULL);
+		rc = mcp_serve(def, STDIN_FILENO, out, signals, &err);
+		app_free(def->app);
+	}
+	localhost_stop(host);
+	if (rc == -1)
+		log_error("%s", err.msg);
+	return rc == 0 ? EXIT_OK : EXIT_FAILED;
+}
+
 int
-cli_serve(void)
+cli_serve(const char *config_file, bool local)
 {
 	struct mcp_def def = {
 		.name = "remote-sandbox",
@@ -55,8 +83,7 @@ cli_serve(void)
 		.tools = tool_table,
 		.list_advanced = tool_advanced_listed(),
 	};
-	struct err err;
-	int out;
+	int out, status;
 
 	if (isatty(STDIN_FILENO))
 		fputs(on_terminal, stderr);
@@ -65,37 +92,46 @@ cli_serve(void)
 		log_error("cannot set up stdout");
 		return EXIT_FAILED;
 	}
-	def.app = app_new(NULL);
-	if (mcp_serve(&def, STDIN_FILENO, out, cli_signal_fd(), &err) == -1) {
-		log_error("%s", err.msg);
-		return EXIT_FAILED;
-	}
-	app_free(def.app);
+	status = serve(&def, out, cli_signal_fd(), local, config_file);
 	close(out);
-	return EXIT_OK;
+	return status;
 }
 
 static int
 run(int argc, char **argv)
 {
 	static const struct option options[] = {
+		{ "config", required_argument, NULL, 'c' },
+		{ "local", no_argument, NULL, 'l' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	int status = EXIT_OK;
+	const char *config_file = NULL;
+	bool local = false;
+	int o, status = EXIT_OK;
 
-	if (command_option(&command_serve, argc, argv, options, &status) ==
-	    COMMAND_DONE)
-		return status;
+	while ((o = command_option(&command_serve, argc, argv, options,
+	            &status)) != -1) {
+		if (o == COMMAND_DONE)
+			return status;
+		if (o == 'c')
+			config_file = optarg;
+		else
+			local = true;
+	}
 	if (argc != optind)
 		return command_usage(&command_serve);
-	return cli_serve();
+	return cli_serve(config_file, local);
 }
 
 const struct command command_serve = {
 	.name = "serve",
-	.usage = "",
+	.usage = "[--config FILE] [--local]",
 	.summary = "Serve an MCP client on stdin and stdout (the default)",
-	.help = "Ends when stdin ends, and on SIGTERM, SIGINT or SIGHUP.\n",
+	.help = "  --config FILE  read sandboxes from FILE\n"
+	        "  --local        add a sandbox \"local\": a private sshd on "
+	        "this machine,\n"
+	        "                 for trying things out, gone at the end\n\n"
+	        "Ends when stdin ends, and on SIGTERM, SIGINT or SIGHUP.\n",
 	.run = run,
 };

@@ -280,6 +280,10 @@ config_load(struct config *c, const struct config_sources *src)
 	c->list_set = !str_blank(src->list);
 	c->list_length = src->list != NULL ? strlen(src->list) : 0;
 	c->host_set = !str_blank(src->host);
+	if (src->first != NULL)
+		add_entry(c, src->first, "--local", src->home, false);
+	if (c->count > 0)
+		c->sandboxes[0].throwaway = true;
 	if (c->list_set)
 		config_add_list(c, src->list, strlen(src->list),
 		    "REMOTE_SANDBOX_LIST", src->home, false);

@@ -25,6 +25,7 @@ struct config_sources {
 	const char *file; /* path of the configuration file */
 	bool file_named;  /* the user named it: it has to exist */
 	const char *home;
+	const json_t *first; /* an entry to come before all others, or NULL */
 };
 
 struct config {

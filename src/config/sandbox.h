@@ -35,8 +35,9 @@ struct sandbox {
 	int control_persist_s;
 	json_t *ssh_options; /* list of "Name=value", checked; or NULL */
 
-	char *source; /* where it came from, for messages */
-	bool named;   /* the name was given, not made from the host */
+	char *source;   /* where it came from, for messages */
+	bool throwaway; /* its masters end with us */
+	bool named;     /* the name was given, not made from the host */
 };
 
 /*

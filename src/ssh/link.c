@@ -178,8 +178,13 @@ let_go(struct link *l)
 	l->killer = NULL;
 	l->idle_count = 0;
 	lease_close(&l->lease);
-	while (l->count > 0)
-		master_free(&l->masters[--l->count]);
+	while (l->count > 0) {
+		struct master *m = &l->masters[--l->count];
+
+		if (l->sb->throwaway)
+			master_end(m);
+		master_free(m);
+	}
 	l->connected = false;
 	l->full = false;
 	l->generation++;
@@ -216,10 +221,11 @@ add_master(struct link *l, const struct until *until, struct err *err)
 	return 0;
 }
 
-/* Start a channel on the last master; a further one if it has no room.
- * Without the lock, by the connecting thread. */
+/* Start a channel on the last master; if that has no room and "grow" is set,
+ * on a further one.  Without the lock, by the connecting thread. */
 static struct shell *
-open_shell(struct link *l, const struct until *until, struct err *err)
+open_shell(struct link *l, bool grow, const struct until *until,
+    struct err *err)
 {
 	char mark[MARK_MAX];
 	struct shell *s;
@@ -232,7 +238,7 @@ open_shell(struct link *l, const struct until *until, struct err *err)
 			s->generation = l->generation;
 			return s;
 		}
-		if (err->code != ERR_LIMIT || l->count == MASTERS_MAX)
+		if (err->code != ERR_LIMIT || !grow || l->count == MASTERS_MAX)
 			return NULL;
 		if (add_master(l, until, err) == -1)
 			return NULL;
@@ -255,7 +261,7 @@ connect_link(struct link *l, const struct until *until, struct err *err)
 	l->lease = lease;
 	l->proven = l->pinged = clock_ms();
 	pthread_mutex_unlock(&l->lock);
-	killer = open_shell(l, until, err);
+	killer = open_shell(l, true, until, err);
 	if (killer == NULL)
 		return err_wrap(err, "logged in to %s, but", l->sb->name);
 	pthread_mutex_lock(&l->lock);
@@ -406,7 +412,7 @@ pop_idle(struct link *l)
  * ERR_LIMIT if the server allows none.
  */
 static struct shell *
-more(struct link *l, const struct until *until, struct err *err)
+more(struct link *l, bool grow, const struct until *until, struct err *err)
 {
 	unsigned generation = l->generation;
 	struct shell *s;
@@ -419,10 +425,10 @@ more(struct link *l, const struct until *until, struct err *err)
 	}
 	l->connecting = true;
 	pthread_mutex_unlock(&l->lock);
-	s = open_shell(l, until, err);
+	s = open_shell(l, grow, until, err);
 	pthread_mutex_lock(&l->lock);
 	l->connecting = false;
-	if (s == NULL && err->code == ERR_LIMIT)
+	if (s == NULL && err->code == ERR_LIMIT && l->count == MASTERS_MAX)
 		l->full = true;
 	gate_open(&l->gate);
 	return s;
@@ -443,7 +449,7 @@ find_shell(struct link *l, const struct until *until, struct err *err)
 			return NULL;
 		}
 		if (!l->full) {
-			s = more(l, until, err);
+			s = more(l, true, until, err);
 			if (s != NULL || err->code != ERR_LIMIT)
 				return s;
 			continue;
@@ -494,7 +500,7 @@ link_take_killer(struct link *l, const struct until *until, struct err *err)
 	pthread_mutex_lock(&l->lock);
 	s = pop_idle(l);
 	if (s == NULL && l->connected && !l->full)
-		s = more(l, until, err);
+		s = more(l, true, until, err);
 	while (s == NULL && l->connected) {
 		s = l->killer;
 		l->killer = NULL;
@@ -572,7 +578,7 @@ keep_spare(struct link *l)
 
 	while (l->connected && !l->ending && !l->full && !l->connecting &&
 	    l->idle_count + (l->killer == NULL) < SPARE_SHELLS) {
-		s = more(l, &until, &err);
+		s = more(l, false, &until, &err);
 		if (s == NULL)
 			return;
 		if (l->killer == NULL) {

@@ -120,5 +120,19 @@ master_retire(const struct master *m)
 void
 master_end(const struct master *m)
 {
+	char *lock_path = xasprintf("%s.lock", m->path);
+	char *base = xstrndup(m->path, strlen(m->path) - 1);
+	static const char *const ends[] = { "conf", "look", "pin", NULL };
+	char *path;
+	size_t i;
+
 	tell(m, MUX_TERMINATE);
+	unlink(lock_path);
+	free(lock_path);
+	for (i = 0; ends[i] != NULL; i++) {
+		path = xasprintf("%s%s", base, ends[i]);
+		unlink(path);
+		free(path);
+	}
+	free(base);
 }

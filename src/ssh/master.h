@@ -34,7 +34,7 @@ void master_free(struct master *m);
  * link does not answer. */
 void master_retire(const struct master *m);
 
-/* End it, with its sessions. */
+/* End it, with its sessions and its files. */
 void master_end(const struct master *m);
 
 #endif

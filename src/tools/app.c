@@ -6,21 +6,39 @@
 
 #include "base/mem.h"
 
-struct app *
-app_new(const char *config_file)
+static struct app *
+app_from(const struct config_sources *src)
 {
 	struct app *app = xcalloc(1, sizeof(*app));
-	struct config_sources src;
-	char *path;
 
-	config_sources(&src, config_file, &path);
-	config_load(&app->config, &src);
-	free(path);
+	config_load(&app->config, src);
 	app->links = links_new(&app->config);
 	pthread_mutex_init(&app->lock, NULL);
 	if (app->config.count > 0)
 		app->active = &app->config.sandboxes[0];
 	return app;
+}
+
+struct app *
+app_new(const char *config_file, const json_t *first)
+{
+	struct config_sources src;
+	struct app *app;
+	char *path;
+
+	config_sources(&src, config_file, &path);
+	src.first = first;
+	app = app_from(&src);
+	free(path);
+	return app;
+}
+
+struct app *
+app_new_only(const json_t *entry)
+{
+	struct config_sources src = { .first = entry };
+
+	return app_from(&src);
 }
 
 void
