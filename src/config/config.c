@@ -272,21 +272,22 @@ drop_shadowed(struct config *c, size_t begin)
 void
 config_load(struct config *c, const struct config_sources *src)
 {
+	const char *list = src->list != NULL ? src->list : "";
 	size_t from_env;
 
 	memset(c, 0, sizeof(*c));
 	c->problems = json_array();
 	c->notes = json_array();
 	c->list_set = !str_blank(src->list);
-	c->list_length = src->list != NULL ? strlen(src->list) : 0;
+	c->list_length = strlen(list);
 	c->host_set = !str_blank(src->host);
 	if (src->first != NULL)
 		add_entry(c, src->first, "--local", src->home, false);
 	if (c->count > 0)
 		c->sandboxes[0].throwaway = true;
 	if (c->list_set)
-		config_add_list(c, src->list, strlen(src->list),
-		    "REMOTE_SANDBOX_LIST", src->home, false);
+		config_add_list(c, list, c->list_length, "REMOTE_SANDBOX_LIST",
+		    src->home, false);
 	else if (c->host_set)
 		add_single(c, src);
 	spread_default_names(c, 0);

@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "config/sandbox.h"
 
-#define CONFIG_FILE_MAX (1024 * 1024)
+#define CONFIG_FILE_MAX ((size_t)1 << 20)
 #define CONFIG_SANDBOXES_MAX 1000
 
 /* What the sources are; every pointer may be NULL: not set. */

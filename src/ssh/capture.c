@@ -245,55 +245,60 @@ offset_of(const char *s, size_t len, size_t n)
 	return len;
 }
 
+/* The first or the last "n" characters. */
+static void
+add_first(struct buf *out, const struct buf *text, size_t n)
+{
+	buf_add(out, text->data, offset_of(text->data, text->len, n));
+}
+
+static void
+add_last(struct buf *out, const struct buf *text, size_t n)
+{
+	size_t chars = count_characters(text->data, text->len);
+	size_t from =
+	    offset_of(text->data, text->len, chars > n ? chars - n : 0);
+
+	buf_add(out, text->data + from, text->len - from);
+}
+
 uint64_t
 capture_text(struct capture *c, struct buf *out, size_t max)
 {
 	bool whole = c->total <= c->head.len + c->tail.len;
-	struct buf raw, text;
-	size_t chars, from;
-	uint64_t left_out;
+	struct buf raw, head, tail;
+	uint64_t chars, left_out = 0;
 
+	/* If bytes are missing, head and tail are no neighbours and are
+	 * cleaned apart; how many characters these were is a guess. */
 	buf_init(&raw, SIZE_MAX);
-	buf_init(&text, SIZE_MAX);
-	buf_add(&raw, c->head.data, c->head.len);
+	buf_init(&head, SIZE_MAX);
+	buf_init(&tail, SIZE_MAX);
+	if (whole)
+		buf_add(&raw, c->head.data, c->head.len);
 	straighten(c, &raw);
-	clean_text(&text, raw.data, raw.len);
-	chars = count_characters(text.data, text.len);
+	clean_text(&tail, raw.data, raw.len);
+	clean_text(&head, whole ? raw.data : c->head.data,
+	    whole ? raw.len : c->head.len);
+	chars = whole ? count_characters(tail.data, tail.len) : c->total;
 	if (whole && chars <= max) {
-		buf_add(out, text.data, text.len);
-		left_out = 0;
+		buf_add(out, tail.data, tail.len);
 	} else {
-		if (!whole) {
-			/* Head and tail are not neighbours: clean them apart.
-			 */
-			buf_reset(&text);
-			clean_text(&text, c->head.data, c->head.len);
-		}
-		left_out = c->total - (whole ? raw.len - chars : 0);
-		left_out = left_out > max ? left_out - max : 1;
-		buf_add(out, text.data,
-		    offset_of(text.data, text.len, max - max / 2));
+		left_out = chars > max ? chars - max : 1;
+		add_first(out, &head, max - max / 2);
 		buf_addf(out,
 		    "\n...<truncated> %" PRIu64
 		    " characters left out here ...\n",
 		    left_out);
-		if (!whole) {
-			buf_reset(&text);
-			buf_reset(&raw);
-			straighten(c, &raw);
-			clean_text(&text, raw.data, raw.len);
-		}
-		chars = count_characters(text.data, text.len);
-		from = offset_of(text.data, text.len,
-		    chars > max / 2 ? chars - max / 2 : 0);
-		buf_add(out, text.data + from, text.len - from);
+		add_last(out, &tail, max / 2);
 	}
 	buf_free(&raw);
-	buf_free(&text);
+	buf_free(&head);
+	buf_free(&tail);
 	return left_out;
 }
 
-#define LINE_MAX_BYTES 400
+#define LINE_MAX_BYTES ((size_t)400)
 
 void
 capture_last_line(struct capture *c, struct buf *out)

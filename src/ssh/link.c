@@ -38,8 +38,8 @@
 #define READY_MS 30000 /* for rc files of the far side */
 
 /* Between logins that fail. */
-#define BACKOFF_MIN_MS 1000
-#define BACKOFF_MAX_MS 60000
+#define BACKOFF_MIN_MS ((int64_t)1000)
+#define BACKOFF_MAX_MS ((int64_t)60000)
 
 struct link {
 	const struct sandbox *sb;

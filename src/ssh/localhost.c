@@ -112,6 +112,9 @@ write_config(struct localhost *l, struct err *err)
 	return rc;
 }
 
+/* Descriptors of the shell. */
+enum { CHILD_IN, CHILD_OUT };
+
 static int
 spawn_sshd(struct localhost *l, const char *sshd, struct err *err)
 {
@@ -128,8 +131,9 @@ spawn_sshd(struct localhost *l, const char *sshd, struct err *err)
 		return -1;
 	}
 	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_adddup2(&files, fds[0], STDIN_FILENO);
-	posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&files, fds[0], CHILD_IN);
+	posix_spawn_file_actions_addopen(&files, CHILD_OUT, "/dev/null",
+	    O_WRONLY, 0);
 	rc = posix_spawnp(&l->pid, "sh", &files, NULL, (char *const *)argv,
 	    environ);
 	posix_spawn_file_actions_destroy(&files);

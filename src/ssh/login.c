@@ -49,14 +49,15 @@ argv_of(const json_t *list)
 static bool
 env_dropped(const char *entry)
 {
-	static const char *const dropped[] = { "SSH_ASKPASS=",
-		"SSH_ASKPASS_REQUIRE=", "REMOTE_PASSWORD=",
-		"REMOTE_KEY_PASSPHRASE=", "REMOTE_SANDBOX_LIST=",
-		ASKPASS_SOCKET_ENV "=", NULL };
-	size_t i;
+	static const char *const dropped[] = { "SSH_ASKPASS",
+		"SSH_ASKPASS_REQUIRE", "REMOTE_PASSWORD",
+		"REMOTE_KEY_PASSPHRASE", "REMOTE_SANDBOX_LIST",
+		ASKPASS_SOCKET_ENV, NULL };
+	size_t i, len = strcspn(entry, "=");
 
 	for (i = 0; dropped[i] != NULL; i++) {
-		if (str_starts(entry, dropped[i]))
+		if (strlen(dropped[i]) == len &&
+		    strncmp(dropped[i], entry, len) == 0)
 			return true;
 	}
 	return false;

@@ -214,7 +214,7 @@ int
 mux_connect(struct mux *m, const char *path, const struct until *until,
     struct err *err)
 {
-	struct mux_msg msg;
+	struct mux_msg msg = { 0 };
 	struct buf out;
 	int rc;
 
@@ -264,7 +264,7 @@ int
 mux_alive(const char *path, pid_t *pid, const struct until *until,
     struct err *err)
 {
-	struct mux_msg msg;
+	struct mux_msg msg = { 0 };
 
 	if (ask(path, MUX_ALIVE_CHECK, &msg, until, err) == -1)
 		return -1;
@@ -279,7 +279,7 @@ int
 mux_tell(const char *path, enum mux_type what, const struct until *until,
     struct err *err)
 {
-	struct mux_msg msg;
+	struct mux_msg msg = { 0 };
 
 	return ask(path, what, &msg, until, err);
 }
@@ -328,7 +328,7 @@ int
 mux_open(struct mux *m, const char *path, const char *command, const int fds[3],
     const struct until *until, struct err *err)
 {
-	struct mux_msg msg;
+	struct mux_msg msg = { 0 };
 	struct buf out;
 	int i, rc;
 

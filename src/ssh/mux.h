@@ -32,7 +32,7 @@ enum mux_type {
 };
 
 /* No message we use is longer; a longer one is not from a master. */
-#define MUX_MESSAGE_MAX (256u * 1024)
+#define MUX_MESSAGE_MAX ((size_t)256 << 10)
 
 /* A message from the master. */
 struct mux_msg {
