@@ -67,8 +67,7 @@ show_fields(const json_t *o, int indent)
 	const char *key;
 	json_t *v;
 
-	json_object_foreach((json_t *)(uintptr_t)o, key, v)
-	{
+	json_object_foreach ((json_t *)(uintptr_t)o, key, v) {
 		spaces(indent);
 		printf("%s:", key);
 		show_value(v, indent);
@@ -81,8 +80,7 @@ show_list(const json_t *list, int indent)
 	const json_t *v;
 	size_t i;
 
-	json_array_foreach(list, i, v)
-	{
+	json_array_foreach (list, i, v) {
 		spaces(indent + 2);
 		putchar('-');
 		show_value(v, indent + 2);

@@ -39,8 +39,7 @@ note_unknown(struct config *c, const char *where, const json_t *unknown)
 	const json_t *name;
 	size_t i;
 
-	json_array_foreach(unknown, i, name)
-	{
+	json_array_foreach (unknown, i, name) {
 		struct buf b;
 
 		buf_init(&b, 1024);
@@ -112,8 +111,7 @@ config_add_list(struct config *c, const char *text, size_t len,
 	else if (json_array_size(list) > CONFIG_SANDBOXES_MAX)
 		say(c->problems, where, "lists more than 1000 sandboxes");
 	else
-		json_array_foreach(list, i, entry)
-		{
+		json_array_foreach (list, i, entry) {
 			place = entry_place(where, i, entry);
 			add_entry(c, entry, place, home, shared);
 			free(place);

@@ -140,8 +140,7 @@ get_list(const json_t *entry, const char *field, json_t **out, struct err *err)
 	if (!json_is_array(v) || json_array_size(v) == 0 ||
 	    json_array_size(v) > COMMAND_ARGS_MAX)
 		return wrong(err, field, "must be a list of strings");
-	json_array_foreach(v, i, item)
-	{
+	json_array_foreach (v, i, item) {
 		if (!json_is_string(item) ||
 		    strlen(json_string_value(item)) != json_string_length(item))
 			return wrong(err, field, "must be a list of strings");
@@ -169,8 +168,7 @@ check_options(const json_t *options, struct err *err)
 	const json_t *item;
 	size_t i;
 
-	json_array_foreach(options, i, item)
-	{
+	json_array_foreach (options, i, item) {
 		const char *o = json_string_value(item);
 
 		if (strchr(o, '=') == NULL || check_line("", o, err) == -1)
@@ -294,8 +292,7 @@ note_unknown(const json_t *entry, json_t *unknown)
 	json_t *v;
 	size_t i;
 
-	json_object_foreach((json_t *)(uintptr_t)entry, key, v)
-	{
+	json_object_foreach ((json_t *)(uintptr_t)entry, key, v) {
 		for (i = 0; known[i] != NULL; i++) {
 			if (strcmp(known[i], key) == 0)
 				break;

@@ -133,8 +133,9 @@ sshconf_target(json_t *argv, const struct sandbox *sb)
 	char port[16];
 	size_t i;
 
-	json_array_foreach(sb->ssh_options, i, item)
-	    option(argv, json_string_value(item));
+	json_array_foreach (sb->ssh_options, i, item) {
+		option(argv, json_string_value(item));
+	}
 	if (sb->port != 0) {
 		snprintf(port, sizeof(port), "%d", sb->port);
 		add(argv, "-p");
@@ -221,8 +222,8 @@ sshconf_name(const struct sandbox *sb, char out[17])
 	h = mix(h, sb->user);
 	h = mix(h, sb->key_file);
 	h = mix(h, sb->host_key);
-	json_array_foreach(sb->ssh_options, i, item) h =
-	    mix(h, json_string_value(item));
+	json_array_foreach (sb->ssh_options, i, item)
+		h = mix(h, json_string_value(item));
 	h = (h ^ (uint64_t)sb->port) * 1099511628211u;
 	h = (h ^ (uint64_t)sb->host_key_policy) * 1099511628211u;
 	h ^= secret_given(&sb->password) || sb->password_command != NULL;

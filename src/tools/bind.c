@@ -277,8 +277,7 @@ bind_strings(struct binding *b, const struct arg *a, const json_t *v, void *to)
 
 	if (!json_is_array(list))
 		return refuse(b, a, v);
-	json_array_foreach(list, i, item)
-	{
+	json_array_foreach (list, i, item) {
 		if (decode_text(item) == NULL)
 			return refuse(b, a, v);
 	}
@@ -296,8 +295,7 @@ bind_map(struct binding *b, const struct arg *a, const json_t *v, void *to)
 	if (!json_is_object(map))
 		return refuse(b, a, v);
 	/* jansson's macro wants a pointer that is not const. */
-	json_object_foreach((json_t *)(uintptr_t)map, key, item)
-	{
+	json_object_foreach ((json_t *)(uintptr_t)map, key, item) {
 		if (decode_text(item) == NULL)
 			return refuse(b, a, v);
 	}

@@ -40,8 +40,7 @@ most_idle(struct call *call, double *best, struct err *err)
 	if (list == NULL)
 		return NULL;
 	*best = -1;
-	json_array_foreach(list, i, o)
-	{
+	json_array_foreach (list, i, o) {
 		const json_t *score =
 		    json_object_get(json_object_get(o, "resources"),
 		        "idle_score");
