@@ -41,6 +41,22 @@ guard(const char *text, size_t len, struct err *err)
 	return 0;
 }
 
+/* Cut a message of jansson's before it repeats the text. */
+static void
+hide_quoted(char *msg)
+{
+	static const char *const before[] = { " near '", " escape '", " '\\",
+		NULL };
+	size_t i;
+
+	for (i = 0; before[i] != NULL; i++) {
+		char *at = strstr(msg, before[i]);
+
+		if (at != NULL)
+			*at = '\0';
+	}
+}
+
 json_t *
 decode_json(const char *text, size_t len, struct err *err)
 {
@@ -52,11 +68,9 @@ decode_json(const char *text, size_t len, struct err *err)
 	v = json_loadb(text, len,
 	    JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &je);
 	if (v == NULL) {
-		/* jansson repeats the text behind "near". */
-		char *near = strstr(je.text, " near '");
-
-		if (near != NULL)
-			*near = '\0';
+		/* jansson repeats pieces of the text in single quotes; what it
+		 * quotes of its own ("'}' expected") is short. */
+		hide_quoted(je.text);
 		err_set(err, ERR_INVALID,
 		    "not valid JSON: %s (line %d, column %d)", je.text, je.line,
 		    je.column);

@@ -28,6 +28,7 @@ random_hex(char *out, size_t n)
 	size_t i;
 
 	assert(n <= HEX_MAX);
+	out[0] = '\0';
 	random_bytes(bytes, n);
 	for (i = 0; i < n; i++)
 		snprintf(out + 2 * i, 3, "%02x", bytes[i]);

@@ -14,6 +14,9 @@
 #include "base/str.h"
 #include "base/utf8.h"
 
+/* How much of a name a message repeats. */
+#define NAME_SHOWN 80
+
 static void
 say(json_t *list, const char *where, const char *what)
 {
@@ -85,7 +88,8 @@ entry_place(const char *where, size_t i, const json_t *entry)
 		name = decode_text(json_object_get(entry, "host"));
 	if (name == NULL)
 		return xasprintf("%s, entry %zu", where, i + 1);
-	return xasprintf("%s, entry %zu (%.80s)", where, i + 1, name);
+	return xasprintf("%s, entry %zu (%.*s)", where, i + 1,
+	    (int)utf8_cut(name, strlen(name), NAME_SHOWN), name);
 }
 
 void
@@ -122,8 +126,9 @@ config_add_list(struct config *c, const char *text, size_t len,
 static void
 set(json_t *o, const char *field, const char *value)
 {
+	/* Not checked to be UTF-8: a password may be anything. */
 	if (value != NULL && value[0] != '\0')
-		json_object_set_new(o, field, json_string(value));
+		json_object_set_new(o, field, json_string_nocheck(value));
 }
 
 /* A copy without the white space around it; NULL if nothing is left. */
@@ -241,13 +246,15 @@ drop_duplicates(struct config *c, size_t begin)
 
 	for (i = begin; i < c->count; i++)
 		clash[i] = name_taken(c, i, begin, c->count);
+	for (i = begin; i < c->count; i++) {
+		if (clash[i])
+			say(c->problems, c->sandboxes[i].source,
+			    "another entry has the same name; give each its "
+			    "own \"name\"");
+	}
 	for (i = c->count; i-- > begin;) {
-		if (!clash[i])
-			continue;
-		say(c->problems, c->sandboxes[i].source,
-		    "another entry has the same name; give each its own "
-		    "\"name\"");
-		drop(c, i);
+		if (clash[i])
+			drop(c, i);
 	}
 	free(clash);
 }
@@ -352,12 +359,15 @@ config_pick(const struct config *c, const char *name, const char *active,
 	sb = config_find(c, name);
 	if (sb != NULL)
 		return sb;
-	buf_init(&names, 512);
-	for (i = 0; i < c->count; i++)
-		buf_addf(&names, "%s%s", i > 0 ? ", " : "",
+	buf_init(&names, 4096);
+	for (i = 0; i < c->count && names.len < 512; i++)
+		buf_addf(&names, "%s%.*s", i > 0 ? ", " : "",
+		    (int)utf8_cut(c->sandboxes[i].name,
+		        strlen(c->sandboxes[i].name), NAME_SHOWN),
 		    c->sandboxes[i].name);
-	err_set(err, ERR_NOT_FOUND, "unknown sandbox '%.100s'; available: %s%s",
-	    name, names.data, names.full ? "..." : "");
+	err_set(err, ERR_NOT_FOUND, "unknown sandbox '%.*s'; available: %s%s",
+	    (int)utf8_cut(name, strlen(name), NAME_SHOWN), name, names.data,
+	    i < c->count ? ", ..." : "");
 	buf_free(&names);
 	return NULL;
 }

@@ -117,8 +117,8 @@ get_int(const json_t *entry, const char *field, int min, int max, int *out,
 		return 0;
 	if (json_is_integer(v))
 		n = json_integer_value(v);
-	else if (!json_is_string(v) ||
-	    str_to_int(json_string_value(v), min, max, &n) == -1)
+	else if (decode_text(v) == NULL ||
+	    str_to_int(decode_text(v), min, max, &n) == -1)
 		n = INT64_MIN;
 	if (n < min || n > max)
 		return err_set(err, ERR_INVALID,
@@ -137,8 +137,7 @@ get_list(const json_t *entry, const char *field, json_t **out, struct err *err)
 
 	if (v == NULL || json_is_null(v))
 		return 0;
-	if (!json_is_array(v) || json_array_size(v) == 0 ||
-	    json_array_size(v) > COMMAND_ARGS_MAX)
+	if (!json_is_array(v) || json_array_size(v) > COMMAND_ARGS_MAX)
 		return wrong(err, field, "must be a list of strings");
 	json_array_foreach (v, i, item) {
 		if (!json_is_string(item) ||
@@ -146,6 +145,18 @@ get_list(const json_t *entry, const char *field, json_t **out, struct err *err)
 			return wrong(err, field, "must be a list of strings");
 	}
 	*out = json_incref(v);
+	return 0;
+}
+
+/* A list that is a command: not empty. */
+static int
+get_command(const json_t *entry, const char *field, json_t **out,
+    struct err *err)
+{
+	if (get_list(entry, field, out, err) == -1)
+		return -1;
+	if (*out != NULL && json_array_size(*out) == 0)
+		return wrong(err, field, "must not be empty");
 	return 0;
 }
 
@@ -224,16 +235,21 @@ parse_login(struct sandbox *sb, const json_t *entry, const char *home,
 	char *key = NULL;
 
 	if (get_secret(entry, "password", &sb->password, err) == -1 ||
-	    get_list(entry, "password_command", &sb->password_command, err) ==
-	        -1 ||
+	    get_command(entry, "password_command", &sb->password_command,
+	        err) == -1 ||
 	    get_secret(entry, "key_passphrase", &sb->key_passphrase, err) ==
 	        -1 ||
-	    get_list(entry, "key_passphrase_command",
+	    get_command(entry, "key_passphrase_command",
 	        &sb->key_passphrase_command, err) == -1 ||
 	    get_string(entry, "key_file", &key, err) == -1)
 		return -1;
 	if (key != NULL) {
-		sb->key_file = path_home(key, home);
+		if (key[0] == '~' && home == NULL) {
+			free(key);
+			return wrong(err, "key_file",
+			    "begins with ~, but HOME is not set");
+		}
+		sb->key_file = path_home(key, home != NULL ? home : "");
 		free(key);
 		if (check_line("key_file", sb->key_file, err) == -1)
 			return -1;

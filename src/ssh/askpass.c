@@ -40,14 +40,15 @@ same(char *expected, const char *prompt)
 	return yes;
 }
 
-/* "(user@host) Password: ", as keyboard-interactive prompts come since 8.6;
- * what follows the brackets is up to the server, whose key was checked. */
+/* "(user@host) Password: ", as keyboard-interactive prompts come since 8.6.
+ * What follows the brackets is up to the server; a "one-time password" is
+ * not the password. */
 static bool
 asks_interactively(const struct askpass_login *l, const char *prompt)
 {
 	char *start = xasprintf("(%s@%s) ", l->user, l->host);
 	bool yes = str_starts(prompt, start) &&
-	    strcasestr(prompt + strlen(start), "password") != NULL;
+	    strncasecmp(prompt + strlen(start), "password", 8) == 0;
 
 	free(start);
 	return yes;

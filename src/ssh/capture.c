@@ -12,7 +12,8 @@
 #include "base/str.h"
 #include "ssh/clean.h"
 
-#define TRAILER_MAX 2048
+#define TRAILER_MAX 2048 /* kept */
+#define TRAILER_LEN_MAX ((size_t)1 << 20)
 
 void
 capture_init(struct capture *c, const char *nonce, size_t keep,
@@ -64,6 +65,11 @@ open_file(struct capture *c)
 		return;
 	c->file_fd =
 	    open(c->file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (c->file_fd == -1) {
+		/* Not later either: it would lack what came before. */
+		free(c->file);
+		c->file = NULL;
+	}
 	to_file(c, c->head.data, c->head.len);
 }
 
@@ -119,7 +125,10 @@ may_begin(const struct capture *c, const char *data, size_t len)
 	return n;
 }
 
-/* Bytes of the trailer; returns how many were its. */
+/*
+ * Bytes of the trailer; returns how many were its.  A list of children that
+ * is too long is cut, between two of them.
+ */
 static size_t
 take_trailer(struct capture *c, const char *data, size_t len)
 {
@@ -127,10 +136,14 @@ take_trailer(struct capture *c, const char *data, size_t len)
 	size_t n = nl != NULL ? (size_t)(nl - data) : len;
 
 	buf_add(&c->trailer, data, n);
-	if (c->trailer.full)
+	c->trailer_len += n;
+	if (c->trailer_len > TRAILER_LEN_MAX)
 		c->bad = c->ended = true;
 	if (nl == NULL)
 		return n;
+	while (c->trailer.full && c->trailer.len > 0 &&
+	    c->trailer.data[c->trailer.len - 1] != ' ')
+		c->trailer.data[--c->trailer.len] = '\0';
 	c->ended = true;
 	return n + 1;
 }
@@ -191,7 +204,7 @@ trailer_parse(const char *text, struct trailer *t)
 		goto out;
 	t->status = (int)n;
 	word = strsep(&at, " ");
-	if (strlen(word) >= sizeof(t->flag))
+	if (word[0] == '\0' || strlen(word) >= sizeof(t->flag))
 		goto out;
 	memcpy(t->flag, word, strlen(word) + 1);
 	while ((word = strsep(&at, " ")) != NULL) {
@@ -262,13 +275,43 @@ add_last(struct buf *out, const struct buf *text, size_t n)
 	buf_add(out, text->data + from, text->len - from);
 }
 
+/* No trailer came: what looked like the beginning of one was output. */
+static void
+end_output(struct capture *c)
+{
+	struct buf held = c->held;
+
+	if (c->in_trailer || held.len == 0)
+		return;
+	buf_init(&c->held, SIZE_MAX);
+	take_output(c, held.data, held.len);
+	buf_free(&held);
+}
+
+/* It was cut by the reader's limit, though memory holds all of it. */
+static void
+save_file(struct capture *c)
+{
+	struct buf tail;
+
+	if (c->file_fd != -1)
+		return;
+	open_file(c);
+	buf_init(&tail, SIZE_MAX);
+	straighten(c, &tail);
+	to_file(c, tail.data, tail.len);
+	buf_free(&tail);
+}
+
 uint64_t
 capture_text(struct capture *c, struct buf *out, size_t max)
 {
-	bool whole = c->total <= c->head.len + c->tail.len;
 	struct buf raw, head, tail;
 	uint64_t chars, left_out = 0;
+	bool whole;
 
+	end_output(c);
+	whole = c->total <= c->head.len + c->tail.len;
 	/* If bytes are missing, head and tail are no neighbours and are
 	 * cleaned apart; how many characters these were is a guess. */
 	buf_init(&raw, SIZE_MAX);
@@ -285,6 +328,7 @@ capture_text(struct capture *c, struct buf *out, size_t max)
 		buf_add(out, tail.data, tail.len);
 	} else {
 		left_out = chars > max ? chars - max : 1;
+		save_file(c);
 		add_first(out, &head, max - max / 2);
 		buf_addf(out,
 		    "\n...<truncated> %" PRIu64
@@ -300,6 +344,31 @@ capture_text(struct capture *c, struct buf *out, size_t max)
 
 #define LINE_MAX_BYTES ((size_t)400)
 
+/* The last bytes there are, with those held back. */
+static void
+add_end(struct capture *c, struct buf *out)
+{
+	if (c->tail.len < 4 * LINE_MAX_BYTES &&
+	    c->total <= c->head.len + c->tail.len)
+		buf_add(out, c->head.data, c->head.len);
+	straighten(c, out);
+	if (!c->in_trailer)
+		buf_add(out, c->held.data, c->held.len);
+	if (out->len > 4 * LINE_MAX_BYTES)
+		buf_drop(out, out->len - 4 * LINE_MAX_BYTES);
+}
+
+/* The end of the last line that is not blank. */
+static size_t
+last_end(const struct buf *text)
+{
+	size_t end = text->len;
+
+	while (end > 0 && strchr(" \t\n", text->data[end - 1]) != NULL)
+		end--;
+	return end;
+}
+
 void
 capture_last_line(struct capture *c, struct buf *out)
 {
@@ -308,15 +377,9 @@ capture_last_line(struct capture *c, struct buf *out)
 
 	buf_init(&raw, SIZE_MAX);
 	buf_init(&text, SIZE_MAX);
-	if (c->tail.len > 0)
-		straighten(c, &raw);
-	else
-		buf_add(&raw, c->head.data, c->head.len);
-	if (raw.len > 4 * LINE_MAX_BYTES)
-		buf_drop(&raw, raw.len - 4 * LINE_MAX_BYTES);
+	add_end(c, &raw);
 	clean_text(&text, raw.data, raw.len);
-	for (end = text.len; end > 0 && text.data[end - 1] == '\n'; end--)
-		;
+	end = last_end(&text);
 	for (from = end; from > 0 && text.data[from - 1] != '\n'; from--)
 		;
 	if (end - from > LINE_MAX_BYTES)

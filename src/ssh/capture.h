@@ -20,6 +20,7 @@ struct capture {
 	char nonce[NONCE_LEN + 1];
 	struct buf held;    /* may be the beginning of the trailer */
 	struct buf trailer; /* behind the nonce, up to its newline */
+	size_t trailer_len; /* how long it is in truth */
 	bool in_trailer;
 	bool ended; /* the trailer was read */
 	bool bad;   /* it was no trailer after all */

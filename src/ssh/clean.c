@@ -86,13 +86,12 @@ void
 clean_text(struct buf *out, const char *data, size_t len)
 {
 	const unsigned char *s = (const unsigned char *)data;
-	struct buf kept;
 	size_t i = 0, n;
 
-	buf_init(&kept, len);
 	while (i < len) {
+		/* Each run by itself: what stood apart shall not join. */
 		n = plain_run(s + i, len - i);
-		buf_add(&kept, s + i, n);
+		utf8_fix(out, data + i, n);
 		i += n;
 		if (i == len)
 			break;
@@ -102,10 +101,8 @@ clean_text(struct buf *out, const char *data, size_t len)
 			i += 2;
 		else {
 			if (s[i] == '\r' && i + 1 < len && s[i + 1] != '\n')
-				buf_addc(&kept, '\n');
+				buf_addc(out, '\n');
 			i++;
 		}
 	}
-	utf8_fix(out, kept.data, kept.len);
-	buf_free(&kept);
 }

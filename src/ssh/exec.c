@@ -355,6 +355,13 @@ run_on(struct run *r, const struct until *until, struct err *err)
 	struct shell *s = r->shell;
 	int rc = 0;
 
+	if (s->tier != SHELL_BASH && r->req->cwd != NULL &&
+	    strchr(r->req->cwd, '\n') != NULL) {
+		link_give(r->link, s, true);
+		return err_set(err, ERR_INVALID,
+		    "a directory (cwd) with a newline in its name needs bash "
+		    "on the host");
+	}
 	memset(r->res, 0, sizeof(*r->res));
 	buf_init(&r->res->survivors, 4096);
 	r->res->exit_code = -1;

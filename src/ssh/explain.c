@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "base/utf8.h"
+#include "ssh/clean.h"
 
 /* How much of ssh's own words an error repeats. */
 #define WORDS_MAX 300
@@ -23,7 +23,7 @@ line_with(const char *text, const char *needle, char *out, size_t size)
 	while (at > text && at[-1] != '\n')
 		at--;
 	buf_init(&b, size - 1);
-	utf8_fix(&b, at, strcspn(at, "\r\n"));
+	clean_text(&b, at, strcspn(at, "\r\n"));
 	snprintf(out, size, "%s", b.data);
 	buf_free(&b);
 	return true;
@@ -46,7 +46,7 @@ last_words(const char *text, char *out, size_t size)
 		}
 	}
 	buf_init(&b, size - 1);
-	utf8_fix(&b, best, best_len);
+	clean_text(&b, best, best_len);
 	snprintf(out, size, "%s", b.len > 0 ? b.data : "ssh said nothing");
 	buf_free(&b);
 }
@@ -64,7 +64,7 @@ word_after(const char *text, const char *needle, char *out, size_t size)
 	at += strlen(needle);
 	at += strspn(at, " \r\n");
 	buf_init(&b, size - 1);
-	utf8_fix(&b, at, strcspn(at, " \r\n"));
+	clean_text(&b, at, strcspn(at, " \r\n"));
 	snprintf(out, size, "%s", b.data);
 	if (str_ends(out, "."))
 		out[strlen(out) - 1] = '\0';
@@ -84,12 +84,15 @@ static int
 changed_key(const struct sandbox *sb, const char *text, struct err *err)
 {
 	char print[128], place[256];
+	const char *at;
 
 	word_after(text, "key sent by the remote host is", print,
 	    sizeof(print));
 	if (sb->host_key != NULL)
 		return wrong_pin(sb, print, err);
-	word_after(text, "key in ", place, sizeof(place));
+	/* "Offending ED25519 key in FILE:LINE" */
+	at = strstr(text, "Offending ");
+	word_after(at != NULL ? at : "", " key in ", place, sizeof(place));
 	return err_set(err, ERR_DENIED,
 	    "the host key of %s has CHANGED (it now shows %s; another one is "
 	    "remembered in %s). Nothing was sent. Either the machine was "
@@ -115,6 +118,15 @@ unknown_key(const struct sandbox *sb, const char *text, struct err *err)
 	    sb->name, line);
 }
 
+static int
+revoked_key(const struct sandbox *sb, struct err *err)
+{
+	return err_set(err, ERR_DENIED,
+	    "the host key of %s is marked as revoked. Nothing was sent. Ask "
+	    "its owner for the new key and remember that one",
+	    sb->name);
+}
+
 /* What was tried, in words. */
 static const char *
 tried(const struct sandbox *sb)
@@ -129,26 +141,33 @@ tried(const struct sandbox *sb)
 	                : "the keys of your ssh configuration and agent";
 }
 
+/* The last line that tells the methods: "Permission denied (publickey)." */
+static const char *
+denied_line(const char *text)
+{
+	const char *at = NULL, *next = text;
+
+	while ((next = strstr(next, "Permission denied (")) != NULL)
+		at = next++;
+	return at;
+}
+
 static int
 refused_login(const struct sandbox *sb, const char *text, struct err *err)
 {
-	char line[WORDS_MAX], methods[128] = "";
-	char key[WORDS_MAX] = "";
-	const char *open;
+	char line[WORDS_MAX], methods[128], key[WORDS_MAX] = "";
+	const char *open = strchr(denied_line(text), '(') + 1;
 
-	line_with(text, "Permission denied", line, sizeof(line));
-	open = strrchr(line, '(');
-	if (open != NULL)
-		snprintf(methods, sizeof(methods), "%.*s",
-		    (int)strcspn(open + 1, ")"), open + 1);
+	line_with(denied_line(text), "Permission denied", line, sizeof(line));
+	snprintf(methods, sizeof(methods), "%.*s", (int)strcspn(open, ")\r\n"),
+	    open);
 	if (!line_with(text, "Load key", key, sizeof(key)))
 		line_with(text, "no such identity", key, sizeof(key));
 	return err_set(err, ERR_DENIED,
 	    "%s refused the login%s%s: tried %s; the server accepts: %s%s%s "
 	    "(ssh: %s)",
 	    sb->name, sb->user != NULL ? " as " : "",
-	    sb->user != NULL ? sb->user : "", tried(sb),
-	    methods[0] != '\0' ? methods : "not told",
+	    sb->user != NULL ? sb->user : "", tried(sb), methods,
 	    key[0] != '\0' ? "; " : "", key, line);
 }
 
@@ -166,6 +185,8 @@ static const struct cause {
 	    "the host does not answer; it may be down or behind a firewall" },
 	{ "No route to host", ERR_IO, "the host cannot be reached" },
 	{ "Network is unreachable", ERR_IO, "there is no network to it" },
+	{ "Permission denied", ERR_DENIED,
+	    "this machine does not let us open something that is needed" },
 	{ "Operation not permitted", ERR_DENIED,
 	    "this machine does not let us connect; a local sandbox may block "
 	    "the network" },
@@ -208,8 +229,9 @@ other_cause(const struct sandbox *sb, const char *text, struct err *err)
 int
 explain_login(const struct sandbox *sb, const char *text, struct err *err)
 {
-	if (strstr(text, "IDENTIFICATION HAS CHANGED") != NULL ||
-	    strstr(text, "REVOKED HOST KEY") != NULL)
+	if (strstr(text, "REVOKED HOST KEY") != NULL)
+		return revoked_key(sb, err);
+	if (strstr(text, "IDENTIFICATION HAS CHANGED") != NULL)
 		return changed_key(sb, text, err);
 	if (strstr(text, "Host key verification failed") != NULL)
 		return unknown_key(sb, text, err);
@@ -218,7 +240,7 @@ explain_login(const struct sandbox *sb, const char *text, struct err *err)
 		    "ssh does not use the key file of %s because others can "
 		    "read it; run chmod 600 %s",
 		    sb->name, sb->key_file != NULL ? sb->key_file : "on it");
-	if (strstr(text, "Permission denied") != NULL)
+	if (denied_line(text) != NULL)
 		return refused_login(sb, text, err);
 	return other_cause(sb, text, err);
 }
@@ -229,9 +251,12 @@ explain_new_key(const char *text, char *out, size_t size)
 	char line[WORDS_MAX];
 	const char *at, *end;
 
-	if (!line_with(text, "Permanently added", line, sizeof(line)))
+	if (!line_with(text, "Permanently added ", line, sizeof(line)))
 		return false;
-	at = strstr(line, "added ") + strlen("added ");
+	at = strstr(line, "added ");
+	if (at == NULL)
+		return false; /* the line was cut */
+	at += strlen("added ");
 	end = strstr(at, " to the list");
 	snprintf(out, size, "%.*s",
 	    end != NULL ? (int)(end - at) : (int)strlen(at), at);

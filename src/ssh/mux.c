@@ -111,12 +111,15 @@ mux_get(const char *data, size_t len, struct mux_msg *msg)
 	memset(msg, 0, sizeof(*msg));
 	msg->type = get_u32(data + 4);
 	body_len = n - 4;
-	if (body_len >= 4 && msg->type == MUX_HELLO)
-		msg->value = get_u32(body);
-	else if (body_len >= 4)
-		msg->id = get_u32(body);
+	if (body_len < 4)
+		return (ssize_t)n + 4;
+	if (msg->type == MUX_HELLO) {
+		msg->value = get_u32(body); /* extensions may follow */
+		return (ssize_t)n + 4;
+	}
+	msg->id = get_u32(body);
 	if (msg->type == MUX_FAILURE || msg->type == MUX_DENIED)
-		get_reason(body + 4, body_len >= 4 ? body_len - 4 : 0, msg);
+		get_reason(body + 4, body_len - 4, msg);
 	else if (body_len >= 8)
 		msg->value = get_u32(body + 4);
 	return (ssize_t)n + 4;
@@ -200,6 +203,8 @@ open_socket(const char *path, struct err *err)
 	if (fd == -1)
 		return err_sys(err, "cannot make a socket");
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	/* A master that is stopped and has many waiting would block us. */
+	fcntl(fd, F_SETFL, O_NONBLOCK);
 	if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0)
 		return fd;
 	if (errno == ENOENT || errno == ECONNREFUSED)
@@ -305,9 +310,9 @@ send_fd(int sock, int fd, struct err *err)
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(c), &fd, sizeof(int));
-	do
+	do {
 		n = sendmsg(sock, &mh, MSG_NOSIGNAL);
-	while (n == -1 && errno == EINTR);
+	} while (n == -1 && errno == EINTR);
 	if (n != 1)
 		return err_sys(err, "cannot hand a descriptor to the master");
 	return 0;

@@ -82,6 +82,13 @@ number(double d)
 	return isfinite(d) ? json_real(d) : json_null();
 }
 
+static json_t *
+whole(double d)
+{
+	return isfinite(d) && fabs(d) < 1e15 ? json_integer((json_int_t)d)
+	                                     : json_null();
+}
+
 static double
 rounded(double d, int digits)
 {
@@ -90,31 +97,51 @@ rounded(double d, int digits)
 	return round(d * f) / f;
 }
 
+/*
+ * A number at "*at", which moves behind it; NAN if there is none.  In many
+ * languages uptime writes "0,52, 0,58": a comma between digits is a point.
+ */
+static double
+load_number(const char **at)
+{
+	char text[32];
+	size_t n;
+	double d;
+
+	*at += strspn(*at, " \t,");
+	n = strspn(*at, "0123456789.,");
+	if (n == 0 || n >= sizeof(text))
+		return NAN;
+	memcpy(text, *at, n);
+	*at += n;
+	if (text[n - 1] == ',')
+		n--;
+	text[n] = '\0';
+	if (strchr(text, ',') != NULL)
+		*strchr(text, ',') = '.';
+	return str_to_num(text, &d) == 0 ? d : NAN;
+}
+
 /* "0.52 0.58 0.59 1/467 1234", or the end of what uptime prints. */
 static json_t *
 read_cpu(const char *text, const char *count_text, double *load, double *count)
 {
 	json_t *o = json_object();
 	const char *at = strstr(text, "load average");
-	double l[3] = { NAN, NAN, NAN };
 	char *line = xstrndup(count_text, strcspn(count_text, "\n"));
 
 	if (at != NULL)
-		at += strcspn(at, ":") + (strchr(at, ':') != NULL);
+		at += strcspn(at, ":\n") + (at[strcspn(at, ":\n")] == ':');
 	else
 		at = text;
-	/* NOLINTNEXTLINE(cert-err34-c): what is not read stays unknown */
-	if (sscanf(at, "%lf%*[, ]%lf%*[, ]%lf", &l[0], &l[1], &l[2]) < 1)
-		l[0] = NAN;
 	if (str_to_num(line, count) == -1 || *count < 1)
 		*count = NAN;
 	free(line);
-	*load = l[0];
-	json_object_set_new(o, "load_1m", number(l[0]));
-	json_object_set_new(o, "load_5m", number(l[1]));
-	json_object_set_new(o, "load_15m", number(l[2]));
-	json_object_set_new(o, "count",
-	    isfinite(*count) ? json_integer((json_int_t)*count) : json_null());
+	*load = load_number(&at);
+	json_object_set_new(o, "load_1m", number(*load));
+	json_object_set_new(o, "load_5m", number(load_number(&at)));
+	json_object_set_new(o, "load_15m", number(load_number(&at)));
+	json_object_set_new(o, "count", whole(*count));
 	return o;
 }
 
@@ -129,13 +156,6 @@ meminfo(const char *text, const char *name)
 	if (at == NULL || sscanf(at + strlen(name), " %lf", &kb) != 1)
 		return NAN;
 	return kb / 1024;
-}
-
-static json_t *
-whole(double d)
-{
-	return isfinite(d) && fabs(d) < 1e15 ? json_integer((json_int_t)d)
-	                                     : json_null();
 }
 
 static json_t *
@@ -246,7 +266,8 @@ gpu_processes(const char *uuid, const char *procs, const char *ps)
 		if (pid == NULL || strcmp(id, uuid) != 0)
 			continue;
 		o = json_object();
-		json_object_set_new(o, "pid", utf8_json(pid, strlen(pid)));
+		json_object_set_new(o, "pid",
+		    json_integer(strtoll(pid, NULL, 10)));
 		owner_of(ps, pid, owner, sizeof(owner));
 		if (owner[0] != '\0')
 			json_object_set_new(o, "user",
@@ -265,8 +286,10 @@ gpu_processes(const char *uuid, const char *procs, const char *ps)
 struct gpus {
 	json_t *list;
 	double util_sum; /* not measured counts as busy */
-	double free_mb;
+	double free_mb;  /* of those that told it */
+	size_t told;
 	size_t count;
+	bool failed; /* a tool is there, but could not measure */
 };
 
 static void
@@ -274,8 +297,10 @@ count_gpu(struct gpus *g, json_t *o, double util, double used, double total)
 {
 	json_array_append_new(g->list, o);
 	g->util_sum += isfinite(util) ? util : 100;
-	if (isfinite(total - used))
+	if (isfinite(total - used)) {
 		g->free_mb += total - used;
+		g->told++;
+	}
 	g->count++;
 }
 
@@ -286,6 +311,7 @@ read_nvidia(struct gpus *g, char *text, const char *procs, const char *ps)
 	char *line;
 
 	while ((line = next_line(&text)) != NULL) {
+		bool none = str_starts(line, "No devices");
 		double index = csv_number(&line);
 		double util = csv_number(&line);
 		double used = csv_number(&line);
@@ -294,8 +320,11 @@ read_nvidia(struct gpus *g, char *text, const char *procs, const char *ps)
 		const char *name = csv_field(&line);
 		json_t *o;
 
-		if (!isfinite(index) || name == NULL)
+		if (!isfinite(index) || name == NULL) {
+			/* "NVIDIA-SMI has failed because ..." */
+			g->failed = g->failed || !none;
 			continue;
+		}
 		o = json_object();
 		json_object_set_new(o, "index", whole(index));
 		json_object_set_new(o, "name", utf8_json(name, strlen(name)));
@@ -365,10 +394,17 @@ read_rocm(struct gpus *g, char *text)
 	}
 }
 
+/* Whatever a host tells, a share is one from 0 to 1. */
+static double
+share(double d)
+{
+	return fmin(fmax(d, 0), 1);
+}
+
 static double
 score(double load, double count, double used_pct, const struct gpus *g)
 {
-	double cpu = 0, memory = 0, gpu = 1;
+	double cpu = 0, memory = 0, gpu = g->failed ? 0 : 1;
 
 	if (!isfinite(load) && !isfinite(used_pct))
 		return NAN;
@@ -400,9 +436,14 @@ probe_parse(const char *text)
 	read_nvidia(&g, gpu, procs, ps);
 	if (g.count == 0)
 		read_rocm(&g, rocm);
-	json_object_set_new(o, "gpu", g.list);
-	if (g.count > 0)
-		json_object_set_new(o, "gpu_free_mb", whole(g.free_mb));
+	if (g.count == 0 && g.failed)
+		json_object_set_new(o, "gpu", json_null());
+	else
+		json_object_set(o, "gpu", g.list);
+	json_decref(g.list);
+	if (g.count > 0 || g.failed)
+		json_object_set_new(o, "gpu_free_mb",
+		    g.told > 0 ? whole(g.free_mb) : json_null());
 	json_object_set_new(o, "idle_score",
 	    number(score(load, count, used_pct, &g)));
 	free(cpu);

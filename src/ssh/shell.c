@@ -119,6 +119,8 @@ shell_parse_ready(struct buf *seen, const char *mark, long *pid, long *waiter,
 
 	if (at == NULL)
 		return 1;
+	if (at[strlen(mark)] != ' ' && at[strlen(mark)] != '\0')
+		return -1;
 	nl = memchr(at, '\n', seen->len - (size_t)(at - seen->data));
 	if (nl == NULL)
 		return seen->len > NOISE_MAX / 2 ? -1 : 1;

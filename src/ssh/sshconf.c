@@ -7,9 +7,12 @@
 
 #include "base/str.h"
 
-/* A value in a configuration file: quoted, since it may hold blanks. */
+/*
+ * A value in a configuration file: quoted, since it may hold blanks.  Where
+ * ssh expands %-tokens, a percent sign is doubled.
+ */
 static void
-quoted(struct buf *out, const char *value)
+quoted(struct buf *out, const char *value, bool tokens)
 {
 	const char *c;
 
@@ -17,8 +20,7 @@ quoted(struct buf *out, const char *value)
 	for (c = value; *c != '\0'; c++) {
 		if (*c == '"' || *c == '\\')
 			buf_addc(out, '\\');
-		/* ssh expands these; a name of a file is just a name. */
-		if (*c == '%')
+		if (*c == '%' && tokens)
 			buf_addc(out, '%');
 		buf_addc(out, *c);
 	}
@@ -55,8 +57,9 @@ host_keys(struct buf *out, const struct sandbox *sb, const struct sshconf *conf)
 	line(out, "StrictHostKeyChecking",
 	    sb->host_key_policy == HOST_KEY_STRICT ? "yes" : "accept-new");
 	buf_adds(out, "\tUserKnownHostsFile ");
-	quoted(out, conf->known_hosts);
-	if (conf->user_known_hosts != NULL)
+	quoted(out, conf->known_hosts, true);
+	if (conf->user_known_hosts != NULL &&
+	    strcmp(conf->user_known_hosts, "none") != 0)
 		buf_addf(out, " %s", conf->user_known_hosts);
 	buf_adds(out, "\n");
 }
@@ -67,7 +70,7 @@ include(struct buf *out, const char *path)
 	if (path == NULL)
 		return;
 	buf_adds(out, "Include ");
-	quoted(out, path);
+	quoted(out, path, false);
 	buf_adds(out, "\n");
 }
 
@@ -126,6 +129,21 @@ methods(json_t *argv, const struct sandbox *sb)
 	}
 }
 
+/* Not "-i": that drops a file which is not there, and ssh goes on with the
+ * user's other keys. */
+static void
+identity(json_t *argv, const char *key_file)
+{
+	struct buf b;
+
+	buf_init(&b, 8192);
+	buf_adds(&b, "IdentityFile=");
+	quoted(&b, key_file, true);
+	option(argv, b.data);
+	option(argv, "IdentitiesOnly=yes");
+	buf_free(&b);
+}
+
 void
 sshconf_target(json_t *argv, const struct sandbox *sb)
 {
@@ -146,9 +164,7 @@ sshconf_target(json_t *argv, const struct sandbox *sb)
 		add(argv, sb->user);
 	}
 	if (sb->key_file != NULL) {
-		add(argv, "-i");
-		add(argv, sb->key_file);
-		option(argv, "IdentitiesOnly=yes");
+		identity(argv, sb->key_file);
 	}
 	methods(argv, sb);
 }
@@ -164,7 +180,7 @@ pinned(json_t *argv, const struct sshconf_pin *pin)
 	buf_init(&b, 8192);
 	buf_adds(&b, "UserKnownHostsFile=");
 	if (pin->file != NULL)
-		quoted(&b, pin->file);
+		quoted(&b, pin->file, true);
 	else
 		buf_adds(&b, "none");
 	option(argv, b.data);
