@@ -104,8 +104,10 @@ write_config(struct localhost *l, struct err *err)
 	    "AuthorizedKeysFile %s/user_key.pub\nPidFile none\n"
 	    "UsePAM no\nStrictModes no\nPasswordAuthentication no\n"
 	    "KbdInteractiveAuthentication no\nPermitRootLogin yes\n"
-	    "PrintMotd no\nSubsystem sftp internal-sftp\n",
-	    l->port, l->dir, l->dir);
+	    "PrintMotd no\nSubsystem sftp internal-sftp\n"
+	    /* A home of its own: the user's rc files stay out of it. */
+	    "SetEnv HOME=%s\n",
+	    l->port, l->dir, l->dir, l->dir);
 	rc = fs_replace(path, b.data, b.len, 0600, err);
 	buf_free(&b);
 	free(path);

@@ -414,8 +414,8 @@ score(double load, double count, double used_pct, const struct gpus *g)
 		memory = 1 - used_pct / 100;
 	if (g->count > 0)
 		gpu = 1 - g->util_sum / (double)g->count / 100;
-	return rounded(WEIGHT_CPU * cpu + WEIGHT_MEMORY * memory +
-	        WEIGHT_GPU * gpu,
+	return rounded(WEIGHT_CPU * share(cpu) + WEIGHT_MEMORY * share(memory) +
+	        WEIGHT_GPU * share(gpu),
 	    3);
 }
 
