@@ -8,12 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fs.h"
 #include "base/mem.h"
-#include "base/path.h"
-#include "base/random.h"
-#include "base/str.h"
-#include "config/dirs.h"
+#include "ssh/outputs.h"
 #include "ssh/script.h"
 
 #define READ_SIZE ((size_t)64 << 10)
@@ -312,23 +308,6 @@ collect(struct run *r)
 	res->no_bash = r->shell->tier == SHELL_SH;
 }
 
-/* A name for a file of output, or NULL if there is no place for it. */
-static char *
-output_path(const char *stream)
-{
-	char name[RANDOM_HEX(8)];
-	struct err err;
-	char *dir = dirs_state_sub("outputs", &err);
-	char *path;
-
-	if (dir == NULL)
-		return NULL;
-	random_hex(name, 8);
-	path = xasprintf("%s/%s.%s", dir, name, stream);
-	free(dir);
-	return path;
-}
-
 /* Output is kept in bytes; a character has up to four, colours add more. */
 static void
 init_captures(struct run *r)
@@ -337,8 +316,8 @@ init_captures(struct run *r)
 	char *out = NULL, *err = NULL;
 
 	if (r->req->keep_file) {
-		out = output_path("stdout");
-		err = output_path("stderr");
+		out = outputs_path("stdout");
+		err = outputs_path("stderr");
 	}
 	capture_init(&r->out, r->shell->nonce, keep, out, EXEC_FILE_MAX);
 	capture_init(&r->err, r->shell->nonce, keep, err, EXEC_FILE_MAX);
