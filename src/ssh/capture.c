@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "ssh/clean.h"
+#include "ssh/outputs.h"
 
 #define TRAILER_MAX 2048 /* kept */
 #define TRAILER_LEN_MAX ((size_t)1 << 20)
@@ -61,7 +62,12 @@ to_file(struct capture *c, const char *data, size_t len)
 static void
 open_file(struct capture *c)
 {
-	if (c->file == NULL || c->file_fd != -1)
+	if (c->file_fd != -1)
+		return;
+	if (c->file == NULL && c->stream != NULL)
+		c->file = outputs_path(c->stream);
+	c->stream = NULL;
+	if (c->file == NULL)
 		return;
 	c->file_fd =
 	    open(c->file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

@@ -31,6 +31,7 @@ struct capture {
 	size_t tail_at;  /* where the ring begins */
 
 	char *file; /* where all of it goes once it is too long; or NULL */
+	const char *stream; /* a file is named then, for this; or NULL */
 	int file_fd;
 	uint64_t file_len;
 	uint64_t file_max;

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "ssh/outputs.h"
 #include "ssh/script.h"
 
 #define READ_SIZE ((size_t)64 << 10)
@@ -313,16 +312,13 @@ static void
 init_captures(struct run *r)
 {
 	size_t keep = r->req->max_chars * 4 + 4096;
-	char *out = NULL, *err = NULL;
 
+	capture_init(&r->out, r->shell->nonce, keep, NULL, EXEC_FILE_MAX);
+	capture_init(&r->err, r->shell->nonce, keep, NULL, EXEC_FILE_MAX);
 	if (r->req->keep_file) {
-		out = outputs_path("stdout");
-		err = outputs_path("stderr");
+		r->out.stream = "stdout";
+		r->err.stream = "stderr";
 	}
-	capture_init(&r->out, r->shell->nonce, keep, out, EXEC_FILE_MAX);
-	capture_init(&r->err, r->shell->nonce, keep, err, EXEC_FILE_MAX);
-	free(out);
-	free(err);
 	r->out_open = r->err_open = true;
 }
 
