@@ -1,0 +1,228 @@
+# shellcheck shell=sh
+# What building and testing need, and how to get it. Part of ./dev, which has
+# say, die, logged and must.
+#
+#	setup build|test		everything
+#	setup_packages build|test	without the MCP clients of the tests
+#
+# Debian and Ubuntu: by apt. macOS: by Homebrew. Elsewhere: names what is
+# missing and stops. Sets $python, except for "build".
+
+# Debian's names. A command after "=" or a pkg-config module after "@" counts
+# as good, wherever it came from.
+needs_build='cmake=cmake ninja-build=ninja gcc=gcc libc6-dev
+	pkg-config=pkg-config libjansson-dev@jansson mandoc=mandoc
+	openssh-client=ssh openssh-server=/usr/sbin/sshd'
+needs_test="$needs_build clang=clang clang-format=clang-format
+	clang-tidy=clang-tidy llvm=llvm-symbolizer
+	cppcheck=cppcheck shellcheck=shellcheck
+	libcmocka-dev@cmocka python3-pytest python3-jsonschema
+	zsh=zsh busybox=busybox fish=fish tcsh=tcsh mksh=mksh
+	git=git npm=npm ca-certificates"
+
+# Homebrew's. The compiler is the system's; llvm brings what Apple leaves out.
+brew_build='cmake ninja pkgconf jansson mandoc'
+brew_test="$brew_build llvm cppcheck shellcheck cmocka python node"
+
+have()
+{
+	command -v "$1" >/dev/null 2>&1
+}
+
+# Of the needs given, print the packages that are not there.
+apt_missing()
+{
+	names=
+	for need; do
+		names="$names ${need%%[=@]*}"
+	done
+	# shellcheck disable=SC2086,SC2016
+	installed=$(dpkg-query -W -f '/${Package}/${db:Status-Status}/\n' \
+	    $names 2>/dev/null || :)
+	for need; do
+		case $installed in
+		*"/${need%%[=@]*}/installed/"*) continue ;;
+		esac
+		case $need in
+		*=*) have "${need#*=}" && continue ;;
+		esac
+		printf '%s ' "${need%%[=@]*}"
+	done
+}
+
+# Where packages have names unknown to us, look for what they bring.
+other_missing()
+{
+	for need; do
+		case $need in
+		*=*) have "${need#*=}" && continue ;;
+		*@*) pkg-config --exists "${need#*@}" 2>/dev/null && continue ;;
+		python3-*) find_python && continue ;;
+		libc6-dev | ca-certificates) continue ;;
+		esac
+		printf '%s ' "${need%%[=@]*}"
+	done
+}
+
+brew_missing()
+{
+	prefix=$(brew --prefix)
+	for formula; do
+		[ -d "$prefix/opt/$formula" ] || printf '%s ' "$formula"
+	done
+}
+
+as_root()
+{
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	else
+		sudo "$@"
+	fi
+}
+
+# dpkg wants the sbin directories in PATH, and su does not always put them there.
+apt_get()
+{
+	as_root env DEBIAN_FRONTEND=noninteractive \
+	    PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin" \
+	    apt-get -o DPkg::Lock::Timeout=300 "$@"
+}
+
+# Debian starts a service as soon as its package is in, and at every boot. The
+# tests run a private sshd and want only the program, so the package goes in
+# under a policy that forbids starting anything, and its service is switched
+# off. A policy that is already there (containers have one) is left as it is.
+install_sshd()
+(
+	policy=/usr/sbin/policy-rc.d
+	if [ ! -e $policy ]; then
+		trap 'as_root rm -f $policy' EXIT
+		trap 'exit 1' HUP INT TERM
+		printf '#!/bin/sh\nexit 101\n' | as_root tee $policy >/dev/null &&
+		    as_root chmod 755 $policy || exit 1
+	fi
+	apt_get install -y --no-install-recommends openssh-server || exit 1
+	as_root /usr/sbin/update-rc.d ssh disable
+	# Ubuntu starts it by way of a socket.
+	if [ -e /lib/systemd/system/ssh.socket ] && have systemctl; then
+		as_root systemctl disable ssh.socket || :
+	fi
+)
+
+apt_install()
+{
+	if [ "$(id -u)" != 0 ] && ! have sudo; then
+		die "missing packages; as root, run: apt-get install $*"
+	fi
+	say "installing with apt: $*"
+	logged apt-update apt_get update ||
+	    say "apt-get update failed (build/log/apt-update.log); trying with what is known"
+	sshd=
+	packages=
+	for package; do
+		case $package in
+		openssh-server) sshd=1 ;;
+		*) packages="$packages $package" ;;
+		esac
+	done
+	# shellcheck disable=SC2086
+	[ -z "$packages" ] ||
+	    must apt-install apt_get install -y --no-install-recommends $packages
+	[ -z "$sshd" ] || must apt-install-sshd install_sshd
+}
+
+# libFuzzer and clang's sanitizers are in a package named after clang's version.
+setup_clang_runtime()
+{
+	for file in "$(clang -print-resource-dir)"/lib/*/libclang_rt.fuzzer*; do
+		[ ! -e "$file" ] || return 0
+	done
+	version=$(clang -dumpversion)
+	apt_install "libclang-rt-${version%%.*}-dev"
+}
+
+setup_brew()
+{
+	case $1 in
+	build) wanted=$brew_build ;;
+	*) wanted=$brew_test ;;
+	esac
+	# shellcheck disable=SC2086
+	missing=$(brew_missing $wanted)
+	if [ -n "$missing" ]; then
+		say "installing with Homebrew: $missing"
+		# shellcheck disable=SC2086
+		must brew brew install $missing
+	fi
+	PATH=$(brew --prefix)/opt/llvm/bin:$PATH
+	if [ "$1" != build ] && ! find_python; then
+		say "installing pytest and jsonschema into build/venv"
+		must venv python3 -m venv build/venv
+		must venv build/venv/bin/python3 -m pip install pytest jsonschema
+	fi
+}
+
+# Programs and libraries, for "build" or for "test".
+setup_packages()
+{
+	case $1 in
+	build) needs=$needs_build ;;
+	*) needs=$needs_test ;;
+	esac
+	if have apt-get && have dpkg-query; then
+		# shellcheck disable=SC2086
+		missing=$(apt_missing $needs)
+		# shellcheck disable=SC2086
+		[ -z "$missing" ] || apt_install $missing
+		[ "$1" = build ] || setup_clang_runtime
+	elif have brew; then
+		setup_brew "$1"
+	else
+		# shellcheck disable=SC2086
+		missing=$(other_missing $needs)
+		[ -z "$missing" ] || die "please install (Debian's names): $missing"
+	fi
+	[ "$1" = build ] || find_python ||
+	    die "no python3 here can import pytest and jsonschema"
+}
+
+# Sets $python to one that has what the tests import.
+find_python()
+{
+	for python in /usr/bin/python3 "$(command -v python3 || :)" \
+	    "$PWD/build/venv/bin/python3"; do
+		[ -x "$python" ] && "$python" -c '
+import importlib.util, sys
+sys.exit(not all(map(importlib.util.find_spec, ("pytest", "jsonschema"))))
+' && return 0
+	done 2>/dev/null
+	return 1
+}
+
+# The official MCP clients, as the lock file has them. They run on the node
+# among them, which is for one kind of machine; elsewhere "--force" passes over
+# it, and $NODE names another.
+clients_stamp=tests/clients/node_modules/.installed
+
+setup_clients()
+{
+	force=
+	if [ "$(uname -sm)" != 'Linux x86_64' ]; then
+		force=--force
+		export NODE="${NODE-$(command -v node)}"
+	fi
+	sum=$(cat tests/clients/package.json tests/clients/package-lock.json |
+	    cksum)
+	[ "$(cat $clients_stamp 2>/dev/null)" != "$sum" ] || return 0
+	say "installing the MCP clients of the tests (npm ci)"
+	must npm sh -c "cd tests/clients &&
+	    exec npm ci --ignore-scripts --loglevel=error $force"
+	echo "$sum" >$clients_stamp
+}
+
+setup()
+{
+	setup_packages "$1"
+	[ "$1" = build ] || setup_clients
+}
