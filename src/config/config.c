@@ -21,9 +21,14 @@ static void
 say(json_t *list, const char *where, const char *what)
 {
 	struct buf b;
+	size_t i;
 
 	buf_init(&b, 4096);
 	buf_addf(&b, "%s: %s", where, what);
+	for (i = 0; i < b.len; i++) {
+		if ((unsigned char)b.data[i] < ' ' || b.data[i] == 0x7f)
+			b.data[i] = ' ';
+	}
 	json_array_append_new(list, utf8_json(b.data, b.len));
 	buf_free(&b);
 }

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "base/utf8.h"
 
 #define COMMAND_ARGS_MAX 64
 
@@ -46,6 +47,8 @@ check_word(const char *field, const char *s, struct err *err)
 		return wrong(err, field, "is empty");
 	if (s[0] == '-')
 		return wrong(err, field, "must not begin with a dash");
+	if (!utf8_valid(s, strlen(s)))
+		return wrong(err, field, "must be UTF-8");
 	for (c = (const unsigned char *)s; *c != '\0'; c++) {
 		if (*c <= ' ' || *c == 0x7f)
 			return wrong(err, field,
@@ -61,6 +64,8 @@ check_line(const char *field, const char *s, struct err *err)
 {
 	const unsigned char *c;
 
+	if (!utf8_valid(s, strlen(s)))
+		return wrong(err, field, "must be UTF-8");
 	for (c = (const unsigned char *)s; *c != '\0'; c++) {
 		if (*c < ' ' || *c == 0x7f)
 			return wrong(err, field,
@@ -265,6 +270,8 @@ parse_connection(struct sandbox *sb, const json_t *entry, struct err *err)
 	    get_int(entry, "control_persist_s", 1, 86400,
 	        &sb->control_persist_s, err) == -1 ||
 	    get_string(entry, "workdir", &sb->workdir, err) == -1 ||
+	    (sb->workdir != NULL &&
+	        check_line("workdir", sb->workdir, err) == -1) ||
 	    get_list(entry, "ssh_options", &sb->ssh_options, err) == -1 ||
 	    check_options(sb->ssh_options, err) == -1 ||
 	    get_string(entry, "host_key", &sb->host_key, err) == -1 ||

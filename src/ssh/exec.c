@@ -30,7 +30,8 @@ struct run {
 	size_t sent;
 	struct capture out, err;
 	bool out_open, err_open;
-	bool kids; /* the waiter has children left and takes no more */
+	bool not_sent; /* not a byte of it left us */
+	bool kids;     /* the waiter has children left and takes no more */
 	int64_t began;
 	int64_t told; /* progress */
 };
@@ -168,8 +169,10 @@ attend(struct run *r, const struct until *until, struct err *err)
 			tell_progress(r);
 			continue;
 		}
-		if (p[IN].revents != 0 && write_some(r) == -1)
+		if (p[IN].revents != 0 && write_some(r) == -1) {
+			r->not_sent = r->sent == 0;
 			r->sent = r->input.len; /* its end will show */
+		}
 		if (p[OUT].revents != 0)
 			read_stream(&r->out, &s->out, s->ch.out, &r->out_open);
 		if (p[ERR].revents != 0)
@@ -358,7 +361,8 @@ run_on(struct run *r, const struct until *until, struct err *err)
 	if (both_ended(r))
 		link_proven(r->link);
 	link_give(r->link, s,
-	    both_ended(r) && s->loops && !r->kids && r->sent == r->input.len);
+	    both_ended(r) && s->loops && !r->kids && !r->res->timed_out &&
+	        !r->res->cancelled && r->sent == r->input.len);
 	capture_free(&r->out);
 	capture_free(&r->err);
 	buf_free(&r->input);
@@ -369,10 +373,22 @@ int
 exec_run(struct link *link, const struct exec_request *req,
     struct exec_result *res, const struct until *until, struct err *err)
 {
-	struct run r = { .req = req, .res = res, .link = link };
+	struct run r;
+	int tries, rc = -1;
 
-	r.shell = link_take(link, until, err);
-	if (r.shell == NULL)
-		return -1;
-	return run_on(&r, until, err);
+	/* What never left may be sent once more; nothing else ever is. */
+	for (tries = 0; tries < 2; tries++) {
+		r = (struct run){ .req = req, .res = res, .link = link };
+		r.shell = link_take(link, tries > 0, until, err);
+		if (r.shell == NULL)
+			return -1;
+		rc = run_on(&r, until, err);
+		if (!r.not_sent)
+			return rc;
+		exec_result_free(res);
+	}
+	return err_set(err, ERR_IO,
+	    "the connection to %s broke before the command could be sent; it "
+	    "was not run",
+	    link_sandbox(link)->name);
 }

@@ -245,25 +245,38 @@ open_shell(struct link *l, bool grow, const struct until *until,
 	}
 }
 
+static int
+no_shell(struct link *l, struct err *err)
+{
+	if (err->code == ERR_TIMEOUT)
+		return err_set(err, ERR_IO,
+		    "logged in to %s, but no shell came up there within %d "
+		    "seconds; look at the rc files of its account",
+		    l->sb->name, READY_MS / 1000);
+	return err_wrap(err, "logged in to %s, but", l->sb->name);
+}
+
 /* Everything a new link needs: a master, the lease, the reserve. */
 static int
 connect_link(struct link *l, const struct until *until, struct err *err)
 {
+	struct until ready;
 	struct lease lease;
 	struct shell *killer;
 
 	if (add_master(l, until, err) == -1)
 		return -1;
+	ready = until_within(until, READY_MS);
 	if (lease_open(&lease, l->masters[0].path, l->id, LEASE_SILENCE_S,
-	        until, err) == -1)
-		return err_wrap(err, "logged in to %s, but", l->sb->name);
+	        &ready, err) == -1)
+		return no_shell(l, err);
 	pthread_mutex_lock(&l->lock);
 	l->lease = lease;
 	l->proven = l->pinged = clock_ms();
 	pthread_mutex_unlock(&l->lock);
-	killer = open_shell(l, true, until, err);
+	killer = open_shell(l, true, &ready, err);
 	if (killer == NULL)
-		return err_wrap(err, "logged in to %s, but", l->sb->name);
+		return no_shell(l, err);
 	pthread_mutex_lock(&l->lock);
 	l->killer = killer;
 	pthread_mutex_unlock(&l->lock);
@@ -459,16 +472,22 @@ find_shell(struct link *l, const struct until *until, struct err *err)
 	}
 }
 
+/* A ready shell of a link that is proven if it is not fresh, or if "always"
+ * says so.  *lost: there was a link, but it did not hold. */
 static struct shell *
-take_once(struct link *l, const struct until *until, struct err *err)
+take_once(struct link *l, bool always, bool *lost, const struct until *until,
+    struct err *err)
 {
 	struct until ready = until_within(until, READY_MS);
 	struct shell *s = NULL;
 
+	*lost = false;
 	pthread_mutex_lock(&l->lock);
 	l->used = clock_ms();
-	if (ensure_alive(l, until, false, err) == 0)
+	if (ensure_alive(l, until, always, err) == 0) {
 		s = find_shell(l, until, err);
+		*lost = s == NULL;
+	}
 	if (l->idle_count < SPARE_SHELLS)
 		gate_open(&l->keeper_gate);
 	pthread_mutex_unlock(&l->lock);
@@ -476,19 +495,23 @@ take_once(struct link *l, const struct until *until, struct err *err)
 		return NULL;
 	if (shell_ready(s, &ready, err) == 0)
 		return s;
+	*lost = true;
 	link_give(l, s, false);
 	return NULL;
 }
 
 struct shell *
-link_take(struct link *l, const struct until *until, struct err *err)
+link_take(struct link *l, bool always, const struct until *until,
+    struct err *err)
 {
-	struct shell *s = take_once(l, until, err);
+	struct err why;
+	bool lost;
+	struct shell *s = take_once(l, always, &lost, until, err);
 
-	/* Nothing was sent yet, so once more is safe: an idle shell may have
-	 * died unnoticed. */
-	if (s == NULL && err->code == ERR_IO)
-		s = take_once(l, until, err);
+	/* Nothing was sent yet, so once more is safe: a link or an idle shell
+	 * may have died unnoticed. */
+	if (s == NULL && lost && until_check(until, &why) == 0)
+		s = take_once(l, true, &lost, until, err);
 	return s;
 }
 

@@ -26,10 +26,10 @@ const struct sandbox *link_sandbox(const struct link *l);
 
 /*
  * A ready shell: one that waits, or a new one; connects if need be.  A link
- * that was idle is proven first and replaced if it does not answer.  Give it
- * back with link_give(), in whatever state.
+ * that was idle (any link, if "always") is proven first and replaced if it
+ * does not answer.  Give it back with link_give(), in whatever state.
  */
-struct shell *link_take(struct link *l, const struct until *until,
+struct shell *link_take(struct link *l, bool always, const struct until *until,
     struct err *err);
 
 /* A ready shell for ending a command, from the reserve if none is left. */

@@ -132,30 +132,39 @@ script_shell(struct buf *out, const char *token)
  * because they may fork; in the hard phase they are stopped first, so that
  * they cannot.  Needs /proc; without it the group is all there is.
  *
- * m() lists the living members.  What it is told: M marks (a prefix ends all
- * of a link), A waiter, B command shell, G grace.
+ * What it is told: M mark of the command (of the link, to end all of it), P
+ * mark of the link, A waiter, B command shell, G grace in hundredths of a
+ * second, X processes to leave alone.
+ *
+ * m() lists the living members.  A process that bears another mark of the
+ * link is another command's, though it may be a child of the same waiter: the
+ * next command shell is already waiting there.  c() is a clock, w() a nap.
  */
 static const char kill_text[] =
-    "z=$$; m() { { grep -lsF -e \"RSMCP_CALL=$M\" /proc/[0-9]*/environ | "
-    "sed \"s|^/proc/\\([0-9]*\\)/.*|m \\1|\"; "
-    "for x in $X; do echo \"x $x\"; done; "
+    "z=$$; n() { grep -lsF -e \"RSMCP_CALL=$1\" /proc/[0-9]*/environ | "
+    "sed \"s|^/proc/\\([0-9]*\\)/.*|$2 \\1|\"; }; "
+    "m() { { n \"$M\" m; n \"$P\" o; "
+    "for x in $X; do echo \"o $x\"; done; "
     "cat /proc/[0-9]*/stat 2>/dev/null; } | "
     "awk -v a=\"$A\" -v b=\"$B\" -v me=\"$z\" "
-    "'$1==\"m\" {i[$2]=1; next} $1==\"x\" {delete i[$2]; next} "
+    "'$1==\"m\" {i[$2]=1; next} $1==\"o\" {o[$2]=1; next} "
     "{p=$1; sub(/^.*\\) /,\"\"); st[p]=$1; pp[p]=$2; "
     "if (b>1 && ($3==b || $4==b)) i[p]=1} "
-    "END {if (a>1) i[a]=1; delete i[me]; "
-    "do {n=0; for (p in pp) if (!(p in i) && (pp[p] in i) && p!=me && "
-    "pp[p]!=me) {i[p]=1; n++}} while (n); "
-    "for (p in i) if ((p in st) && st[p]!=\"Z\" && st[p]!=\"X\" && p!=a && "
-    "p!=me && pp[p]!=me) printf \"%s \",p}'; }; "
-    "w() { sleep 0.02 2>/dev/null || sleep 1; }; "
+    "END {for (p in i) delete o[p]; o[me]=1; if (a>1) i[a]=1; "
+    "do {n=0; for (p in pp) if (!(p in i) && !(p in o)) { "
+    "if (pp[p] in o) {o[p]=1; n++} else if (pp[p] in i) {i[p]=1; n++}}} "
+    "while (n); "
+    "for (p in i) if ((p in st) && st[p]!=\"Z\" && st[p]!=\"X\" && p!=a) "
+    "printf \"%s \",p}'; }; "
+    "c() { read -r u x </proc/uptime; u=${u%.*}${u#*.}; }; "
+    "d=2; w() { sleep 0.0$d 2>/dev/null || sleep 1; "
+    "[ $d = 8 ] || d=$((d*2)); }; "
     "if [ ! -r /proc/self/stat ]; then "
     "[ \"$B\" -le 1 ] || { kill -TERM -$B; w; kill -KILL -$B; } 2>/dev/null; "
     "echo left unknown; exit; fi; "
     "L=`m`; [ -z \"$L\" ] || { kill -TERM $L; kill -CONT $L; } 2>/dev/null; "
-    "t=0; while [ -n \"$L\" ] && [ $t -lt $G ]; "
-    "do w; t=$((t+30)); L=`m`; done; "
+    "c; e=$((u+G)); while [ -n \"$L\" ] && [ $u -lt $e ]; "
+    "do w; L=`m`; c; done; "
     "r=0; while [ -n \"$L\" ] && [ $r -lt 40 ]; do "
     "k=0; while [ $k -lt 5 ]; do kill -STOP $L 2>/dev/null; N=`m`; "
     "[ \"$N\" = \"$L\" ] && break; L=$N; k=$((k+1)); "
@@ -174,8 +183,10 @@ void
 script_kill(struct buf *out, const char *mark, long waiter_pid, long shell_pid,
     int grace_ms)
 {
-	buf_addf(out, "M=%s A=%ld B=%ld G=%d X=; ", mark, waiter_pid, shell_pid,
-	    grace_ms);
+	/* The mark is "LINK.number."; the link's own is what comes before. */
+	buf_addf(out, "M=%s P=%.*s. A=%ld B=%ld G=%d X=; ", mark,
+	    (int)strcspn(mark, "."), mark, waiter_pid, shell_pid,
+	    grace_ms / 10);
 	buf_adds(out, kill_text);
 	buf_adds(out, kill_report);
 }
@@ -193,7 +204,7 @@ static const char lease_head[] =
     "while IFS=\" \" read -r $o c a; do case $c in p) echo \"p $a\";; "
     "r) X=\"$X `grep -lsF -e \"RSMCP_CALL=$a\" /proc/[0-9]*/environ | "
     "sed \"s|^/proc/\\([0-9]*\\)/.*|\\1|\"`\";; esac; done; "
-    "exec </dev/null >/dev/null; trap \"\" HUP PIPE; A=0 B=0 G=0; ";
+    "exec </dev/null >/dev/null; trap \"\" HUP PIPE; A=0 B=0 G=0 P=$M; ";
 
 void
 script_lease(struct buf *out, const char *token, const char *link_id,
