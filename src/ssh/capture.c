@@ -396,9 +396,3 @@ capture_last_line(struct capture *c, struct buf *out)
 	buf_free(&raw);
 	buf_free(&text);
 }
-
-bool
-capture_file_whole(const struct capture *c)
-{
-	return c->file_fd != -1 && c->file_len == c->total;
-}

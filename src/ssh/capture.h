@@ -72,7 +72,4 @@ uint64_t capture_text(struct capture *c, struct buf *out, size_t max);
 /* The last line that has something on it, cleaned, for progress. */
 void capture_last_line(struct capture *c, struct buf *out);
 
-/* Was everything written to the file? */
-bool capture_file_whole(const struct capture *c);
-
 #endif

@@ -14,6 +14,11 @@
 #define READ_SIZE ((size_t)64 << 10)
 #define PROGRESS_MS 500
 
+/* How long a command may be on its way.  Less than what it takes to notice
+ * that a link is frozen: once we have said that it is lost, it must not run. */
+#define TRAVEL_MS 10000
+#define SLOWEST_BYTES_MS 20 /* a link of 20 kB a second */
+
 /* After a kill: how long its last output may take to come. */
 #define DRAIN_MS 1500
 #define KILL_EXTRA_MS 6000
@@ -49,11 +54,14 @@ exec_result_free(struct exec_result *res)
 
 /* The latest second of the far side's clock at which it may begin. */
 static int64_t
-not_after(const struct shell *s, int64_t timeout_ms)
+not_after(const struct shell *s, int64_t timeout_ms, size_t len)
 {
 	int64_t elapsed = clock_ms() - s->near_time;
+	int64_t travel = TRAVEL_MS + (int64_t)len / SLOWEST_BYTES_MS;
 
-	return s->far_time + (elapsed + timeout_ms) / 1000 + 1;
+	if (travel > timeout_ms)
+		travel = timeout_ms;
+	return s->far_time + (elapsed + travel) / 1000 + 1;
 }
 
 /* The command, and in the same write what prepares the next one. */
@@ -67,7 +75,7 @@ make_input(struct run *r)
 
 	buf_init(&r->input, SIZE_MAX);
 	buf_addf(&r->input, "%" PRId64 " %zu %zu\n",
-	    not_after(s, r->req->timeout_ms), n, m);
+	    not_after(s, r->req->timeout_ms, m), n, m);
 	buf_adds(&r->input, cwd);
 	if (s->tier != SHELL_BASH && n > 0)
 		buf_adds(&r->input, "\n");
@@ -244,6 +252,21 @@ stop_command(struct run *r, enum err_code why)
 	    r->res->verified == VERIFIED_NO ? EXEC_MAY_BE_RUNNING : EXEC_KILLED;
 }
 
+/* A plain shell says on its stdout, with the mark, why it did not begin. */
+static void
+plain_flag(const struct run *r, struct trailer *t)
+{
+	const char *text = r->out.head.data;
+	size_t n = strlen(r->mark);
+
+	if (strncmp(text, r->mark, n) != 0)
+		return;
+	if (strcmp(text + n, " cwd\n") == 0)
+		snprintf(t->flag, sizeof(t->flag), "cwd");
+	else if (strcmp(text + n, " stale\n") == 0)
+		snprintf(t->flag, sizeof(t->flag), "stale");
+}
+
 /* Both trailers are there: how did it end? */
 static int
 read_end(struct run *r, struct err *err)
@@ -255,6 +278,8 @@ read_end(struct run *r, struct err *err)
 		return err_set(err, ERR_IO,
 		    "the far side's report of the end "
 		    "makes no sense");
+	if (r->shell->tier != SHELL_BASH && t.status == 1)
+		plain_flag(r, &t);
 	if (strcmp(t.flag, "cwd") == 0)
 		return err_set(err, ERR_NOT_FOUND,
 		    "the directory '%.300s' (cwd) does not exist on %s, or "
@@ -272,7 +297,8 @@ read_end(struct run *r, struct err *err)
 		return 0; /* what it left was ended */
 	memcpy(res->background, t.pids, sizeof(t.pids));
 	res->background_count = t.count;
-	if (t.count > 0)
+	/* Without a subreaper they may be there and not be seen. */
+	if (t.count > 0 || !r->shell->subreaper)
 		link_release(r->link, r->mark);
 	return 0;
 }
@@ -290,6 +316,16 @@ read_loss(struct run *r)
 	    link_sandbox(r->link)->name);
 }
 
+/* The file, and how much it lacks because it was full. */
+static void
+take_file(const struct capture *c, char **path, uint64_t *missing)
+{
+	if (c->file_fd == -1)
+		return;
+	*path = xstrdup(c->file);
+	*missing = c->total - c->file_len;
+}
+
 static void
 collect(struct run *r)
 {
@@ -303,10 +339,8 @@ collect(struct run *r)
 	buf_init(&res->err, SIZE_MAX);
 	res->out_left = capture_text(&r->out, &res->out, max);
 	res->err_left = capture_text(&r->err, &res->err, max);
-	if (r->out.file_fd != -1)
-		res->out_file = xstrdup(r->out.file);
-	if (r->err.file_fd != -1)
-		res->err_file = xstrdup(r->err.file);
+	take_file(&r->out, &res->out_file, &res->out_missing);
+	take_file(&r->err, &res->err_file, &res->err_missing);
 	res->no_bash = r->shell->tier == SHELL_SH;
 }
 

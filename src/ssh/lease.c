@@ -8,9 +8,35 @@
 #include "base/fs.h"
 #include "base/random.h"
 #include "ssh/capture.h"
+#include "ssh/clean.h"
 #include "ssh/script.h"
 
 #define SEEN_MAX ((size_t)4 << 20) /* noise of rc files comes first */
+
+/* Nothing more will come.  Before the lease stood, what the far side said
+ * tells why: an account that is closed, a shell that is none. */
+static int
+ended(struct lease *l, struct err *err)
+{
+	struct buf said;
+	char *space;
+	size_t room;
+	ssize_t n;
+
+	if (l->pings > 0)
+		return err_set(err, ERR_IO, "the link was lost");
+	space = buf_space(&l->seen, 512, &room);
+	n = read(l->ch.err, space, room < 512 ? room : 512);
+	if (n > 0)
+		buf_grew(&l->seen, (size_t)n);
+	buf_init(&said, 300);
+	clean_text(&said, l->seen.data, l->seen.len < 300 ? l->seen.len : 300);
+	err_set(err, ERR_IO,
+	    "its login shell ended before it was ready; it said: %s",
+	    said.len > 0 ? said.data : "nothing");
+	buf_free(&said);
+	return -1;
+}
 
 /* Read until a line holds "word"; everything up to it is dropped. */
 static int
@@ -37,7 +63,7 @@ wait_for(struct lease *l, const char *word, const struct until *until,
 			return -1;
 		n = read(l->ch.out, space, room);
 		if (n == 0)
-			return err_set(err, ERR_IO, "the link was lost");
+			return ended(l, err);
 		if (n == -1 && errno != EAGAIN && errno != EINTR)
 			return err_sys(err, "cannot read from the link");
 		if (n > 0)

@@ -35,7 +35,8 @@
 #define SHELL_AGE_MS 60000 /* older ones are renewed */
 #define IDLE_MS 300000     /* then a link lets go of everything */
 #define TICK_MS 1000
-#define READY_MS 30000 /* for rc files of the far side */
+#define READY_MS 30000   /* for rc files of the far side */
+#define ROOM_STEP_MS 500 /* between looks for room */
 
 /* Between logins that fail. */
 #define BACKOFF_MIN_MS ((int64_t)1000)
@@ -50,8 +51,9 @@ struct link {
 	bool connecting;
 	unsigned generation;
 	struct master masters[MASTERS_MAX];
-	int count; /* masters of this generation */
-	bool full; /* the last of them has no room either */
+	int count;              /* masters of this generation */
+	bool full[MASTERS_MAX]; /* that has no room for a channel */
+	unsigned busy;          /* shells that were taken */
 	struct lease lease;
 	struct shell *idle;   /* ready or about to be */
 	struct shell *killer; /* the reserve */
@@ -186,7 +188,7 @@ let_go(struct link *l)
 		master_free(m);
 	}
 	l->connected = false;
-	l->full = false;
+	memset(l->full, 0, sizeof(l->full));
 	l->generation++;
 }
 
@@ -216,33 +218,96 @@ add_master(struct link *l, const struct until *until, struct err *err)
 	l->masters[l->count++] = m;
 	if (m.new_key[0] != '\0')
 		snprintf(l->news, sizeof(l->news), "%s", m.new_key);
-	l->full = false;
 	pthread_mutex_unlock(&l->lock);
 	return 0;
 }
 
-/* Start a channel on the last master; if that has no room and "grow" is set,
- * on a further one.  Without the lock, by the connecting thread. */
+/* With the lock held: all the masters there may be, and no room on any. */
+static bool
+all_full(const struct link *l)
+{
+	int i;
+
+	for (i = 0; i < l->count; i++) {
+		if (!l->full[i])
+			return false;
+	}
+	return l->count == MASTERS_MAX;
+}
+
+/*
+ * A master that may have room for a channel, or -1: a further one, if there
+ * is none and "grow" is set.  Without the lock, by the connecting thread.
+ */
+static int
+roomy_master(struct link *l, bool grow, const struct until *until,
+    struct err *err)
+{
+	int i, found = -1;
+
+	pthread_mutex_lock(&l->lock);
+	for (i = 0; i < l->count && found == -1; i++) {
+		if (!l->full[i])
+			found = i;
+	}
+	pthread_mutex_unlock(&l->lock);
+	if (found != -1)
+		return found;
+	if (!grow || l->count == MASTERS_MAX)
+		return err_set(err, ERR_LIMIT, "%s allows no further session",
+		    l->sb->name);
+	return add_master(l, until, err) == -1 ? -1 : l->count - 1;
+}
+
+static void
+note_full(struct link *l, int master)
+{
+	pthread_mutex_lock(&l->lock);
+	l->full[master] = true;
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* Open a shell where there is room.  Without the lock, by the connecting
+ * thread. */
 static struct shell *
 open_shell(struct link *l, bool grow, const struct until *until,
     struct err *err)
 {
 	char mark[MARK_MAX];
 	struct shell *s;
+	int m;
 
-	for (;;) {
+	while ((m = roomy_master(l, grow, until, err)) != -1) {
 		link_mark(l, mark);
-		s = shell_open(l->masters[l->count - 1].path, mark, until, err);
+		s = shell_open(l->masters[m].path, mark, until, err);
 		if (s != NULL) {
-			s->master = l->count - 1;
+			s->master = m;
 			s->generation = l->generation;
 			return s;
 		}
-		if (err->code != ERR_LIMIT || !grow || l->count == MASTERS_MAX)
+		if (err->code != ERR_LIMIT)
 			return NULL;
-		if (add_master(l, until, err) == -1)
-			return NULL;
+		note_full(l, m);
 	}
+	return NULL;
+}
+
+/* The same for the lease. */
+static int
+open_lease(struct link *l, struct lease *lease, const struct until *until,
+    struct err *err)
+{
+	int m;
+
+	while ((m = roomy_master(l, true, until, err)) != -1) {
+		if (lease_open(lease, l->masters[m].path, l->id,
+		        LEASE_SILENCE_S, until, err) == 0)
+			return 0;
+		if (err->code != ERR_LIMIT)
+			return -1;
+		note_full(l, m);
+	}
+	return -1;
 }
 
 static int
@@ -267,8 +332,7 @@ connect_link(struct link *l, const struct until *until, struct err *err)
 	if (add_master(l, until, err) == -1)
 		return -1;
 	ready = until_within(until, READY_MS);
-	if (lease_open(&lease, l->masters[0].path, l->id, LEASE_SILENCE_S,
-	        &ready, err) == -1)
+	if (open_lease(l, &lease, &ready, err) == -1)
 		return no_shell(l, err);
 	pthread_mutex_lock(&l->lock);
 	l->lease = lease;
@@ -441,16 +505,38 @@ more(struct link *l, bool grow, const struct until *until, struct err *err)
 	s = open_shell(l, grow, until, err);
 	pthread_mutex_lock(&l->lock);
 	l->connecting = false;
-	if (s == NULL && err->code == ERR_LIMIT && l->count == MASTERS_MAX)
-		l->full = true;
 	gate_open(&l->gate);
 	return s;
+}
+
+/*
+ * With the lock held: the server has no room.  Wait for a shell to come back;
+ * look again now and then, since other processes use the masters, too.
+ */
+static int
+wait_for_room(struct link *l, int64_t since, const struct until *until,
+    struct err *err)
+{
+	struct until step = until_within(until, ROOM_STEP_MS);
+
+	if (gate_wait(&l->gate, &l->lock, &step, err) == 0)
+		return 0;
+	if (err->code != ERR_TIMEOUT || until_check(until, err) == -1)
+		return -1;
+	memset(l->full, 0, sizeof(l->full));
+	if (l->busy > 0 || clock_ms() - since < READY_MS)
+		return 0;
+	return err_set(err, ERR_LIMIT,
+	    "%s allows no further session, and none of ours will end; close "
+	    "other sessions on it, or raise MaxSessions there",
+	    l->sb->name);
 }
 
 /* With the lock held: a shell, waiting for one if there are no more. */
 static struct shell *
 find_shell(struct link *l, const struct until *until, struct err *err)
 {
+	int64_t since = clock_ms();
 	struct shell *s;
 
 	for (;;) {
@@ -461,13 +547,13 @@ find_shell(struct link *l, const struct until *until, struct err *err)
 			err_set(err, ERR_IO, "the link was lost");
 			return NULL;
 		}
-		if (!l->full) {
+		if (!all_full(l)) {
 			s = more(l, true, until, err);
 			if (s != NULL || err->code != ERR_LIMIT)
 				return s;
 			continue;
 		}
-		if (gate_wait(&l->gate, &l->lock, until, err) == -1)
+		if (wait_for_room(l, since, until, err) == -1)
 			return NULL;
 	}
 }
@@ -486,7 +572,8 @@ take_once(struct link *l, bool always, bool *lost, const struct until *until,
 	l->used = clock_ms();
 	if (ensure_alive(l, until, always, err) == 0) {
 		s = find_shell(l, until, err);
-		*lost = s == NULL;
+		*lost = s == NULL && err->code != ERR_LIMIT;
+		l->busy += s != NULL;
 	}
 	if (l->idle_count < SPARE_SHELLS)
 		gate_open(&l->keeper_gate);
@@ -522,7 +609,7 @@ link_take_killer(struct link *l, const struct until *until, struct err *err)
 
 	pthread_mutex_lock(&l->lock);
 	s = pop_idle(l);
-	if (s == NULL && l->connected && !l->full)
+	if (s == NULL && l->connected && !all_full(l))
 		s = more(l, true, until, err);
 	while (s == NULL && l->connected) {
 		s = l->killer;
@@ -533,6 +620,7 @@ link_take_killer(struct link *l, const struct until *until, struct err *err)
 	}
 	if (s == NULL && !l->connected)
 		err_set(err, ERR_IO, "the link was lost");
+	l->busy += s != NULL;
 	pthread_mutex_unlock(&l->lock);
 	if (s == NULL)
 		return NULL;
@@ -546,9 +634,11 @@ void
 link_give(struct link *l, struct shell *s, bool usable)
 {
 	pthread_mutex_lock(&l->lock);
+	l->busy--;
 	if (!usable || s->generation != l->generation || !l->connected) {
+		if (s->generation == l->generation)
+			l->full[s->master] = false;
 		shell_free(s);
-		l->full = false;
 	} else if (l->killer == NULL) {
 		l->killer = s;
 	} else {
@@ -599,7 +689,7 @@ keep_spare(struct link *l)
 	struct err err;
 	struct shell *s;
 
-	while (l->connected && !l->ending && !l->full && !l->connecting &&
+	while (l->connected && !l->ending && !l->connecting &&
 	    l->idle_count + (l->killer == NULL) < SPARE_SHELLS) {
 		s = more(l, false, &until, &err);
 		if (s == NULL)
@@ -637,6 +727,7 @@ tend(struct link *l)
 	}
 	for (old = take_old(l, now); (s = old) != NULL;) {
 		old = s->next;
+		l->full[s->master] = false;
 		shell_free(s);
 	}
 	keep_spare(l);

@@ -134,7 +134,7 @@ script_shell(struct buf *out, const char *token)
  *
  * What it is told: M mark of the command (of the link, to end all of it), P
  * mark of the link, A waiter, B command shell, G grace in hundredths of a
- * second, X processes to leave alone.
+ * second, X marks whose processes stay.
  *
  * m() lists the living members.  A process that bears another mark of the
  * link is another command's, though it may be a child of the same waiter: the
@@ -144,13 +144,15 @@ static const char kill_text[] =
     "z=$$; n() { grep -lsF -e \"RSMCP_CALL=$1\" /proc/[0-9]*/environ | "
     "sed \"s|^/proc/\\([0-9]*\\)/.*|$2 \\1|\"; }; "
     "m() { { n \"$M\" m; n \"$P\" o; "
-    "for x in $X; do echo \"o $x\"; done; "
+    "for x in $X; do n \"$x\" x; done; "
     "cat /proc/[0-9]*/stat 2>/dev/null; } | "
     "awk -v a=\"$A\" -v b=\"$B\" -v me=\"$z\" "
     "'$1==\"m\" {i[$2]=1; next} $1==\"o\" {o[$2]=1; next} "
+    "$1==\"x\" {ex[$2]=1; next} "
     "{p=$1; sub(/^.*\\) /,\"\"); st[p]=$1; pp[p]=$2; "
     "if (b>1 && ($3==b || $4==b)) i[p]=1} "
-    "END {for (p in i) delete o[p]; o[me]=1; if (a>1) i[a]=1; "
+    "END {for (p in i) delete o[p]; for (p in ex) {delete i[p]; o[p]=1}; "
+    "o[me]=1; if (a>1) i[a]=1; "
     "do {n=0; for (p in pp) if (!(p in i) && !(p in o)) { "
     "if (pp[p] in o) {o[p]=1; n++} else if (pp[p] in i) {i[p]=1; n++}}} "
     "while (n); "
@@ -193,17 +195,16 @@ script_kill(struct buf *out, const char *mark, long waiter_pid, long shell_pid,
 
 /*
  * The lease: reads a line now and then.  "p N" is answered with "p N" (we are
- * alive, and so is the link), "r MARK" lets go of a command's children that
+ * alive, and so is the link), "r MARK" lets go of a command whose children
  * may stay.  The end of its input, or silence, ends the rest.
  *
  * "read -t" is there in bash alone; elsewhere only the end is noticed.
  */
 static const char lease_head[] =
-    "exec 2>/dev/null; o=; (read -t 1 x </dev/null; [ $? -le 1 ]) && "
-    "[ -n \"$BASH_VERSION\" ] && o=\"-t $S\"; echo \"$T\"; X=; "
+    "exec 2>/dev/null; o=; [ -z \"$BASH_VERSION\" ] || o=\"-t $S\"; "
+    "echo \"$T\"; X=; "
     "while IFS=\" \" read -r $o c a; do case $c in p) echo \"p $a\";; "
-    "r) X=\"$X `grep -lsF -e \"RSMCP_CALL=$a\" /proc/[0-9]*/environ | "
-    "sed \"s|^/proc/\\([0-9]*\\)/.*|\\1|\"`\";; esac; done; "
+    "r) X=\"$X $a\";; esac; done; "
     "exec </dev/null >/dev/null; trap \"\" HUP PIPE; A=0 B=0 G=0 P=$M; ";
 
 void

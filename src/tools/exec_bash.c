@@ -63,7 +63,8 @@ static const struct out outputs[] = {
 	    "can be recognised)." },
 	{ "survivors", OUT_STRINGS, "Processes that could not be ended." },
 	{ "background_pids", OUT_INTS, "Children it left running." },
-	{ "truncated", OUT_OBJECT, "Characters left out, per stream." },
+	{ "truncated", OUT_OBJECT,
+	    "Characters left out of a stream, and bytes out of a file." },
 	{ "output_file", OUT_STRING, "Local file with the whole stdout." },
 	{ "stderr_file", OUT_STRING, "Local file with the whole stderr." },
 	{ "shell", OUT_STRING, "sh, if the host has no bash." },
@@ -151,16 +152,21 @@ set_pids(json_t *o, const struct exec_result *res)
 }
 
 static void
+set_count(json_t *o, const char *field, uint64_t n)
+{
+	if (n > 0)
+		json_object_set_new(o, field, json_integer((json_int_t)n));
+}
+
+static void
 set_truncated(json_t *o, const struct exec_result *res)
 {
 	json_t *t = json_object();
 
-	if (res->out_left > 0)
-		json_object_set_new(t, "stdout",
-		    json_integer((json_int_t)res->out_left));
-	if (res->err_left > 0)
-		json_object_set_new(t, "stderr",
-		    json_integer((json_int_t)res->err_left));
+	set_count(t, "stdout", res->out_left);
+	set_count(t, "stderr", res->err_left);
+	set_count(t, "output_file", res->out_missing);
+	set_count(t, "stderr_file", res->err_missing);
 	json_object_set_new(o, "truncated", t);
 	if (res->out_file != NULL)
 		json_object_set_new(o, "output_file",
