@@ -288,6 +288,25 @@ drops_what_exceeds_the_limit(void **state)
 	proc_result_free(&res);
 }
 
+/* The program may be gone before we have read much; so try it often. */
+static void
+takes_all_that_was_written_before_the_end(void **state)
+{
+	const char *argv[] = { "sh", "-c", "printf %060000d 0", NULL };
+	struct proc_request req = { .argv = argv, .max_output = MB };
+	struct until until = until_in(LONG);
+	struct proc_result res;
+	struct err err = ERR_INIT;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 100; i++) {
+		assert_int_equal(proc_run(&req, &res, &until, &err), 0);
+		assert_int_equal(res.out.len, 60000);
+		proc_result_free(&res);
+	}
+}
+
 static void
 takes_both_streams_at_once(void **state)
 {
@@ -687,6 +706,7 @@ main(void)
 		cmocka_unit_test(does_not_mind_input_that_nobody_reads),
 		cmocka_unit_test(leaves_a_pending_sigpipe_pending),
 		cmocka_unit_test(drops_what_exceeds_the_limit),
+		cmocka_unit_test(takes_all_that_was_written_before_the_end),
 		cmocka_unit_test(takes_both_streams_at_once),
 		cmocka_unit_test(resets_signals_for_the_program),
 		cmocka_unit_test(gives_the_program_a_group_of_its_own),
