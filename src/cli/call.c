@@ -116,7 +116,7 @@ run_tool(const struct tool *tool, const json_t *args, const char *config_file,
 	int rc;
 
 	call.until.cancel_fd = cli_signal_fd();
-	call.app = app_new(config_file, NULL);
+	call.app = app_new(config_file, NULL, true);
 	rc = tool_run(tool, &call, args, &result, &err);
 	if (as_json)
 		show_json(rc, result, &err);

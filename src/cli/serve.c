@@ -62,7 +62,7 @@ serve(struct mcp_def *def, int out, int signals, bool local,
 	}
 	if (rc == 0) {
 		def->app = app_new(config_file,
-		    host != NULL ? localhost_entry(host) : NULL);
+		    host != NULL ? localhost_entry(host) : NULL, false);
 		rc = mcp_serve(def, STDIN_FILENO, out, signals, &err);
 		app_free(def->app);
 	}

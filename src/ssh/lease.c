@@ -85,7 +85,6 @@ int
 lease_open(struct lease *l, const char *socket, const char *link_id,
     int silence_s, const struct until *until, struct err *err)
 {
-	char token[RANDOM_HEX(NONCE_LEN / 2)];
 	struct buf text;
 	int rc;
 
@@ -94,18 +93,22 @@ lease_open(struct lease *l, const char *socket, const char *link_id,
 	l->open = true;
 	rc = channel_open(&l->ch, socket, script_boot, until, err);
 	if (rc == 0) {
-		random_hex(token, NONCE_LEN / 2);
+		random_hex(l->token, NONCE_LEN / 2);
 		buf_init(&text, 32768);
-		script_lease(&text, token, link_id, silence_s);
+		script_lease(&text, l->token, link_id, silence_s);
 		if (fs_write_all(l->ch.in, text.data, text.len) == -1)
 			rc = err_sys(err, "cannot write to the link");
 		buf_free(&text);
 	}
-	if (rc == 0)
-		rc = wait_for(l, token, until, err);
 	if (rc == -1)
 		lease_close(l);
 	return rc;
+}
+
+int
+lease_wait(struct lease *l, const struct until *until, struct err *err)
+{
+	return wait_for(l, l->token, until, err);
 }
 
 int

@@ -15,7 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/fs.h"
 #include "base/gate.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -71,34 +73,37 @@ struct link {
 
 	pthread_t keeper;
 	bool keeping;
+	bool brief;  /* for a call or two: no keeper */
+	int stop[2]; /* pipe; its write end closed: the keeper stops */
 	bool ending;
 	struct gate keeper_gate;
 	struct link *next;
 };
 
 struct links {
-	const struct config *config;
+	bool brief;
 	pthread_mutex_t lock;
 	struct link *first;
 };
 
 static struct link *
-link_new(const struct sandbox *sb)
+link_new(const struct sandbox *sb, bool brief)
 {
 	struct link *l = xcalloc(1, sizeof(*l));
 
 	l->sb = sb;
+	l->brief = brief;
 	random_hex(l->id, 8);
 	pthread_mutex_init(&l->lock, NULL);
 	return l;
 }
 
 struct links *
-links_new(const struct config *config)
+links_new(bool brief)
 {
 	struct links *l = xcalloc(1, sizeof(*l));
 
-	l->config = config;
+	l->brief = brief;
 	pthread_mutex_init(&l->lock, NULL);
 	return l;
 }
@@ -112,7 +117,7 @@ links_get(struct links *ls, const struct sandbox *sb)
 	for (l = ls->first; l != NULL && l->sb != sb; l = l->next)
 		;
 	if (l == NULL) {
-		l = link_new(sb);
+		l = link_new(sb, ls->brief);
 		l->next = ls->first;
 		ls->first = l;
 	}
@@ -321,13 +326,30 @@ no_shell(struct link *l, struct err *err)
 	return err_wrap(err, "logged in to %s, but", l->sb->name);
 }
 
-/* Everything a new link needs: a master, the lease, the reserve. */
+/* With the lock held: keep a shell for a later call. */
+static void
+push_idle(struct link *l, struct shell *s)
+{
+	if (l->killer == NULL) {
+		l->killer = s;
+		return;
+	}
+	s->next = l->idle;
+	l->idle = s;
+	l->idle_count++;
+}
+
+/*
+ * Everything a new link needs: a master, the lease, the reserve, and a shell
+ * for the call that is waiting.  All start at once, since rc files take time.
+ */
 static int
 connect_link(struct link *l, const struct until *until, struct err *err)
 {
 	struct until ready;
 	struct lease lease;
-	struct shell *killer;
+	struct shell *s;
+	int i;
 
 	if (add_master(l, until, err) == -1)
 		return -1;
@@ -336,13 +358,19 @@ connect_link(struct link *l, const struct until *until, struct err *err)
 		return no_shell(l, err);
 	pthread_mutex_lock(&l->lock);
 	l->lease = lease;
-	l->proven = l->pinged = clock_ms();
 	pthread_mutex_unlock(&l->lock);
-	killer = open_shell(l, true, &ready, err);
-	if (killer == NULL)
+	for (i = 0; i < 2; i++) {
+		s = open_shell(l, true, &ready, err);
+		if (s == NULL)
+			return no_shell(l, err);
+		pthread_mutex_lock(&l->lock);
+		push_idle(l, s);
+		pthread_mutex_unlock(&l->lock);
+	}
+	if (lease_wait(&l->lease, &ready, err) == -1)
 		return no_shell(l, err);
 	pthread_mutex_lock(&l->lock);
-	l->killer = killer;
+	l->proven = l->pinged = clock_ms();
 	pthread_mutex_unlock(&l->lock);
 	return 0;
 }
@@ -381,9 +409,13 @@ static void *keep(void *arg);
 static void
 start_keeper(struct link *l)
 {
-	if (l->keeping)
+	struct err err;
+
+	if (l->keeping || l->brief)
 		return;
-	if (pthread_create(&l->keeper, NULL, keep, l) == 0)
+	if (fs_pipe(l->stop, &err) == -1)
+		log_warn("cannot keep shells ready: %s", err.msg);
+	else if (pthread_create(&l->keeper, NULL, keep, l) == 0)
 		l->keeping = true;
 	else
 		log_warn("cannot start a thread for %s", l->sb->name);
@@ -639,12 +671,8 @@ link_give(struct link *l, struct shell *s, bool usable)
 		if (s->generation == l->generation)
 			l->full[s->master] = false;
 		shell_free(s);
-	} else if (l->killer == NULL) {
-		l->killer = s;
 	} else {
-		s->next = l->idle;
-		l->idle = s;
-		l->idle_count++;
+		push_idle(l, s);
 	}
 	gate_open(&l->gate);
 	pthread_mutex_unlock(&l->lock);
@@ -681,11 +709,21 @@ take_old(struct link *l, int64_t now)
 	return old;
 }
 
+/* What the keeper does ends at once when the link is to end. */
+static struct until
+keeper_until(const struct link *l, int64_t ms)
+{
+	struct until u = until_in(ms);
+
+	u.cancel_fd = l->stop[0];
+	return u;
+}
+
 /* With the lock held, before and after: shells for the next calls. */
 static void
 keep_spare(struct link *l)
 {
-	struct until until = until_in(READY_MS);
+	struct until until = keeper_until(l, READY_MS);
 	struct err err;
 	struct shell *s;
 
@@ -694,13 +732,7 @@ keep_spare(struct link *l)
 		s = more(l, false, &until, &err);
 		if (s == NULL)
 			return;
-		if (l->killer == NULL) {
-			l->killer = s;
-		} else {
-			s->next = l->idle;
-			l->idle = s;
-			l->idle_count++;
-		}
+		push_idle(l, s);
 	}
 }
 
@@ -709,7 +741,7 @@ static void
 tend(struct link *l)
 {
 	int64_t now = clock_ms();
-	struct until soon = until_in(PROVE_MS);
+	struct until soon = keeper_until(l, PROVE_MS);
 	struct shell *s, *old;
 	struct err err;
 
@@ -758,8 +790,11 @@ link_free(struct link *l)
 	l->ending = true;
 	gate_open(&l->keeper_gate);
 	pthread_mutex_unlock(&l->lock);
-	if (l->keeping)
+	if (l->keeping) {
+		close(l->stop[1]);
 		pthread_join(l->keeper, NULL);
+		close(l->stop[0]);
+	}
 	let_go(l);
 	pthread_mutex_destroy(&l->lock);
 	free(l);

@@ -15,8 +15,11 @@
 struct link;
 struct links;
 
-/* All links of a process; "config" outlives them. */
-struct links *links_new(const struct config *config);
+/*
+ * All links of a process.  "brief": for a call or two, so nothing is kept
+ * ready for further ones.
+ */
+struct links *links_new(bool brief);
 void links_free(struct links *l);
 
 /* The link of this sandbox.  Does not connect. */

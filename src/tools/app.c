@@ -7,12 +7,12 @@
 #include "base/mem.h"
 
 static struct app *
-app_from(const struct config_sources *src)
+app_from(const struct config_sources *src, bool brief)
 {
 	struct app *app = xcalloc(1, sizeof(*app));
 
 	config_load(&app->config, src);
-	app->links = links_new(&app->config);
+	app->links = links_new(brief);
 	pthread_mutex_init(&app->lock, NULL);
 	if (app->config.count > 0)
 		app->active = &app->config.sandboxes[0];
@@ -20,7 +20,7 @@ app_from(const struct config_sources *src)
 }
 
 struct app *
-app_new(const char *config_file, const json_t *first)
+app_new(const char *config_file, const json_t *first, bool brief)
 {
 	struct config_sources src;
 	struct app *app;
@@ -28,7 +28,7 @@ app_new(const char *config_file, const json_t *first)
 
 	config_sources(&src, config_file, &path);
 	src.first = first;
-	app = app_from(&src);
+	app = app_from(&src, brief);
 	free(path);
 	return app;
 }
@@ -38,7 +38,7 @@ app_new_only(const json_t *entry)
 {
 	struct config_sources src = { .first = entry };
 
-	return app_from(&src);
+	return app_from(&src, false);
 }
 
 void

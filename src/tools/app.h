@@ -18,9 +18,12 @@ struct app {
 	const struct sandbox *active; /* under the lock; NULL: none */
 };
 
-/* Load the configuration; "config_file" is what the user named, or NULL.
- * "first" is an entry to come before all others, or NULL. */
-struct app *app_new(const char *config_file, const json_t *first);
+/*
+ * Load the configuration; "config_file" is what the user named, or NULL.
+ * "first" is an entry to come before all others, or NULL; "brief" says that
+ * only a call or two will come.
+ */
+struct app *app_new(const char *config_file, const json_t *first, bool brief);
 /* The same with nothing but this entry. */
 struct app *app_new_only(const json_t *entry);
 void app_free(struct app *app);
