@@ -26,7 +26,7 @@ static const char *const allowed_options[] = { "AddressFamily", "BindAddress",
 	"GSSAPIDelegateCredentials", "HostbasedAuthentication",
 	"HostKeyAlgorithms", "HostKeyAlias", "HostName", "IdentitiesOnly",
 	"IdentityAgent", "IPQoS", "KbdInteractiveAuthentication",
-	"KexAlgorithms", "LogLevel", "MACs", "PasswordAuthentication",
+	"KexAlgorithms", "MACs", "PasswordAuthentication",
 	"PreferredAuthentications", "ProxyJump", "PubkeyAcceptedAlgorithms",
 	"PubkeyAuthentication", "RekeyLimit", "RequiredRSASize",
 	"ServerAliveCountMax", "ServerAliveInterval", "TCPKeepAlive", NULL };
@@ -258,6 +258,11 @@ parse_login(struct sandbox *sb, const json_t *entry, const char *home,
 		free(key);
 		if (check_line("key_file", sb->key_file, err) == -1)
 			return -1;
+		/* ssh would expand it, and knows no way to say otherwise. */
+		if (strstr(sb->key_file, "${") != NULL)
+			return wrong(err, "key_file",
+			    "must not contain \"${\"; give the name itself, or "
+			    "a link to it");
 	}
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "base/random.h"
 #include "base/str.h"
 #include "base/until.h"
+#include "ssh/clean.h"
 
 #define PROMPT_MAX 4096
 #define ASK_MS 5000
@@ -29,6 +31,8 @@ struct askpass {
 	pthread_t thread;
 	bool gave_password;
 	bool gave_passphrase;
+	pthread_mutex_t lock; /* guards: */
+	struct askpass_refusal refusal;
 };
 
 static bool
@@ -66,19 +70,47 @@ askpass_match(const struct askpass_login *l, const char *prompt)
 	return asks_interactively(l, prompt) ? 'p' : 0;
 }
 
+/* What was asked in vain, for the error. */
+static void
+note_refusal(struct askpass *a, const char *prompt, char which, bool given)
+{
+	struct buf b;
+
+	buf_init(&b, sizeof(a->refusal.prompt) - 1);
+	clean_text(&b, prompt, strlen(prompt));
+	pthread_mutex_lock(&a->lock);
+	memcpy(a->refusal.prompt, b.data, b.len + 1);
+	a->refusal.which = which;
+	a->refusal.given = given;
+	pthread_mutex_unlock(&a->lock);
+	buf_free(&b);
+}
+
+void
+askpass_refused(struct askpass *a, struct askpass_refusal *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (a == NULL)
+		return;
+	pthread_mutex_lock(&a->lock);
+	*out = a->refusal;
+	pthread_mutex_unlock(&a->lock);
+}
+
+/* The secret that this prompt gets, or NULL. */
 static const struct secret *
 answer_for(struct askpass *a, const char *prompt)
 {
 	char which = askpass_match(&a->login, prompt);
+	bool *gave = which == 'p' ? &a->gave_password : &a->gave_passphrase;
+	const struct secret *s =
+	    which == 'p' ? a->login.password : a->login.passphrase;
 
-	if (which == 'p' && !a->gave_password) {
-		a->gave_password = true;
-		return a->login.password;
+	if (which != 0 && !*gave && secret_given(s)) {
+		*gave = true;
+		return s;
 	}
-	if (which == 'k' && !a->gave_passphrase) {
-		a->gave_passphrase = true;
-		return a->login.passphrase;
-	}
+	note_refusal(a, prompt, which, which != 0 && *gave);
 	return NULL;
 }
 
@@ -106,7 +138,7 @@ read_all(int fd, struct buf *out, const struct until *until)
 	}
 }
 
-/* A prompt comes, a line beginning with "+" goes back, or nothing. */
+/* A prompt comes; "+" and the secret go back, or "-": give up. */
 static void
 serve_one(struct askpass *a, int fd)
 {
@@ -117,10 +149,9 @@ serve_one(struct askpass *a, int fd)
 	buf_init(&prompt, PROMPT_MAX);
 	if (read_all(fd, &prompt, &until) == 0) {
 		s = answer_for(a, prompt.data);
-		if (s != NULL && secret_given(s)) {
-			fs_write_all(fd, "+", 1);
+		fs_write_all(fd, s != NULL ? "+" : "-", 1);
+		if (s != NULL)
 			fs_write_all(fd, s->data, s->len);
-		}
 	}
 	buf_free(&prompt);
 }
@@ -191,6 +222,7 @@ askpass_free(struct askpass *a)
 		close(a->stop[0]);
 	if (a->stop[1] != -1)
 		close(a->stop[1]);
+	pthread_mutex_destroy(&a->lock);
 	free(a->path);
 	free(a);
 }
@@ -205,6 +237,7 @@ askpass_start(const char *runtime_dir, const struct askpass_login *login,
 
 	random_hex(token, 8);
 	a->login = *login;
+	pthread_mutex_init(&a->lock, NULL);
 	a->listener = a->stop[0] = a->stop[1] = -1;
 	a->path = xasprintf("%s/ask-%s", runtime_dir, token);
 	if (listen_on(a, err) == -1 || fs_pipe(a->stop, err) == -1) {
@@ -238,31 +271,48 @@ askpass_stop(struct askpass *a)
 	askpass_free(a);
 }
 
-int
-askpass_helper(const char *path, const char *prompt, int out)
+/* Send the prompt, read the answer. */
+static int
+ask(const char *path, const char *prompt, struct buf *answer)
 {
 	struct until until = until_in(ASK_MS);
 	struct sockaddr_un sa;
-	struct buf answer;
 	struct err err;
-	int fd, status = 1;
+	int fd, rc = -1;
 
 	if (address(path, &sa, &err) == -1)
-		return 1;
+		return -1;
 	fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	if (fd == -1)
-		return 1;
-	buf_init(&answer, PROMPT_MAX);
+		return -1;
 	if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0 &&
 	    fs_write_all(fd, prompt, strlen(prompt)) == 0 &&
-	    shutdown(fd, SHUT_WR) == 0 && read_all(fd, &answer, &until) == 0 &&
-	    answer.len > 0 && answer.data[0] == '+') {
+	    shutdown(fd, SHUT_WR) == 0)
+		rc = read_all(fd, answer, &until);
+	close(fd);
+	return rc;
+}
+
+int
+askpass_helper(const char *path, const char *prompt, int out)
+{
+	const char *kind = getenv("SSH_ASKPASS_PROMPT");
+	struct buf answer;
+	int status = 1;
+
+	/* Only told, not asked: touch your security key. */
+	if (kind != NULL && strcmp(kind, "none") == 0)
+		return 0;
+	buf_init(&answer, PROMPT_MAX);
+	if (ask(path, prompt, &answer) == 0 && answer.data[0] == '+') {
 		fs_write_all(out, answer.data + 1, answer.len - 1);
 		fs_write_all(out, "\n", 1);
 		status = 0;
+	} else {
+		/* The ssh that asks, or it would try with nothing. */
+		kill(getppid(), SIGTERM);
 	}
 	secret_wipe(answer.data, answer.cap);
 	buf_free(&answer);
-	close(fd);
 	return status;
 }

@@ -8,6 +8,8 @@
 #ifndef SSH_ASKPASS_H
 #define SSH_ASKPASS_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 #include "config/sandbox.h"
 
@@ -27,12 +29,23 @@ struct askpass_login {
 
 /*
  * Answer prompts until askpass_stop().  Each secret is given out once: a
- * second prompt for it means that it was wrong.
+ * second prompt for it means that it was wrong.  A prompt that gets no answer
+ * ends the login at once (the helper ends the ssh that asked), so that no
+ * empty password is sent in its place.
  */
 struct askpass *askpass_start(const char *runtime_dir,
     const struct askpass_login *login, struct err *err);
 const char *askpass_socket(const struct askpass *a);
 void askpass_stop(struct askpass *a);
+
+/* The prompt that ended the login, and which secret it was for; "" if none
+ * did. */
+struct askpass_refusal {
+	char prompt[200];
+	char which; /* as askpass_match() says */
+	bool given; /* the secret had been given before: it is wrong */
+};
+void askpass_refused(struct askpass *a, struct askpass_refusal *out);
 
 /*
  * Which secret does this prompt ask for?  Pure.  'p' the password, 'k' the

@@ -83,7 +83,7 @@ wrong_pin(const struct sandbox *sb, const char *shown, struct err *err)
 static int
 changed_key(const struct sandbox *sb, const char *text, struct err *err)
 {
-	char print[128], place[256];
+	char print[128], old[128], place[256];
 	const char *at;
 
 	word_after(text, "key sent by the remote host is", print,
@@ -93,12 +93,14 @@ changed_key(const struct sandbox *sb, const char *text, struct err *err)
 	/* "Offending ED25519 key in FILE:LINE" */
 	at = strstr(text, "Offending ");
 	word_after(at != NULL ? at : "", " key in ", place, sizeof(place));
+	word_after(text, "remembered key is", old, sizeof(old));
 	return err_set(err, ERR_DENIED,
-	    "the host key of %s has CHANGED (it now shows %s; another one is "
-	    "remembered in %s). Nothing was sent. Either the machine was "
-	    "reinstalled or somebody is in between: ask its owner, and if the "
-	    "new key is right, remove that line",
-	    sb->name, print[0] != '\0' ? print : "another key",
+	    "the host key of %s has CHANGED: it shows %s, but %s%sis remembered "
+	    "in %s. Nothing was sent. Either the machine was reinstalled or "
+	    "somebody is in between: ask its owner, and if the new key is "
+	    "right, remove that line",
+	    sb->name, print[0] != '\0' ? print : "another key", old,
+	    old[0] != '\0' ? " " : "another ",
 	    place[0] != '\0' ? place : "known_hosts");
 }
 
@@ -119,12 +121,18 @@ unknown_key(const struct sandbox *sb, const char *text, struct err *err)
 }
 
 static int
-revoked_key(const struct sandbox *sb, struct err *err)
+revoked_key(const struct sandbox *sb, const char *text, struct err *err)
 {
+	char line[WORDS_MAX], print[128];
+
+	if (!line_with(text, "revoked", line, sizeof(line)))
+		last_words(text, line, sizeof(line));
+	word_after(text, "remembered key is", print, sizeof(print));
 	return err_set(err, ERR_DENIED,
-	    "the host key of %s is marked as revoked. Nothing was sent. Ask "
-	    "its owner for the new key and remember that one",
-	    sb->name);
+	    "the host key of %s is marked as revoked%s%s%s. Nothing was sent. "
+	    "Ask its owner for the new key and remember that one (ssh: %s)",
+	    sb->name, print[0] != '\0' ? " (" : "", print,
+	    print[0] != '\0' ? ")" : "", line);
 }
 
 /* What was tried, in words. */
@@ -149,26 +157,46 @@ denied_line(const char *text)
 
 	while ((next = strstr(next, "Permission denied (")) != NULL)
 		at = next++;
+	while (at != NULL && at > text && at[-1] != '\n')
+		at--;
 	return at;
+}
+
+/* What ssh says about keys that it could not use. */
+static void
+key_trouble(const char *text, char *out, size_t size)
+{
+	static const char *const words[] = { "Load key", "no such identity",
+		"not accessible", "agent refused operation", NULL };
+	size_t i;
+
+	out[0] = '\0';
+	for (i = 0; words[i] != NULL; i++) {
+		if (line_with(text, words[i], out, size))
+			return;
+	}
 }
 
 static int
 refused_login(const struct sandbox *sb, const char *text, struct err *err)
 {
-	char line[WORDS_MAX], methods[128], key[WORDS_MAX] = "";
-	const char *open = strchr(denied_line(text), '(') + 1;
+	const char *denied = denied_line(text);
+	const char *open = strstr(denied, "denied (") + strlen("denied (");
+	char line[WORDS_MAX], key[WORDS_MAX];
+	struct buf methods;
 
-	line_with(denied_line(text), "Permission denied", line, sizeof(line));
-	snprintf(methods, sizeof(methods), "%.*s", (int)strcspn(open, ")\r\n"),
-	    open);
-	if (!line_with(text, "Load key", key, sizeof(key)))
-		line_with(text, "no such identity", key, sizeof(key));
-	return err_set(err, ERR_DENIED,
+	line_with(denied, "Permission denied", line, sizeof(line));
+	key_trouble(text, key, sizeof(key));
+	buf_init(&methods, 128);
+	clean_text(&methods, open, strcspn(open, ")\r\n"));
+	err_set(err, ERR_DENIED,
 	    "%s refused the login%s%s: tried %s; the server accepts: %s%s%s "
 	    "(ssh: %s)",
 	    sb->name, sb->user != NULL ? " as " : "",
-	    sb->user != NULL ? sb->user : "", tried(sb), methods,
+	    sb->user != NULL ? sb->user : "", tried(sb), methods.data,
 	    key[0] != '\0' ? "; " : "", key, line);
+	buf_free(&methods);
+	return -1;
 }
 
 /* Words of ssh, and what they mean; the first that is found counts. */
@@ -185,8 +213,6 @@ static const struct cause {
 	    "the host does not answer; it may be down or behind a firewall" },
 	{ "No route to host", ERR_IO, "the host cannot be reached" },
 	{ "Network is unreachable", ERR_IO, "there is no network to it" },
-	{ "Permission denied", ERR_DENIED,
-	    "this machine does not let us open something that is needed" },
 	{ "Operation not permitted", ERR_DENIED,
 	    "this machine does not let us connect; a local sandbox may block "
 	    "the network" },
@@ -198,16 +224,51 @@ static const struct cause {
 	    "client and server share no algorithm; see \"ssh_options\"" },
 	{ "Bad owner or permissions", ERR_DENIED,
 	    "ssh refuses a configuration file that others can write" },
-	{ "Bad configuration option", ERR_DENIED,
-	    "there is a mistake in the ssh configuration" },
 	{ "kex_exchange_identification", ERR_IO,
 	    "the server closed the connection at once; it may be busy "
 	    "(MaxStartups) or bar this address for a while" },
 	{ "Connection closed by", ERR_IO,
 	    "the server closed the connection during the login" },
 	{ "Connection reset", ERR_IO, "the connection was reset" },
+	{ "Permission denied", ERR_DENIED,
+	    "this machine does not let us open something that is needed" },
 	{ NULL, ERR_IO, NULL },
 };
+
+/* A mistake in the configuration, or a proxy that failed: there the first
+ * line tells, and what follows is noise. */
+static bool
+first_line_tells(const char *text)
+{
+	static const char *const words[] = { "bad configuration options",
+		"Bad configuration option",
+		"command-line line 0:", "UNKNOWN port 65535", NULL };
+	size_t i;
+
+	for (i = 0; words[i] != NULL; i++) {
+		if (strstr(text, words[i]) != NULL)
+			return true;
+	}
+	return false;
+}
+
+static int
+first_line(const struct sandbox *sb, const char *text, struct err *err)
+{
+	bool proxy = strstr(text, "UNKNOWN port 65535") != NULL;
+	struct buf b;
+
+	text += strspn(text, "\r\n");
+	buf_init(&b, WORDS_MAX);
+	clean_text(&b, text, strcspn(text, "\r\n"));
+	err_set(err, proxy ? ERR_IO : ERR_DENIED,
+	    "cannot connect to %s: %s (ssh: %s)", sb->name,
+	    proxy ? "the way to it, a jump host or ProxyCommand, failed"
+	          : "there is a mistake in the ssh configuration",
+	    b.data);
+	buf_free(&b);
+	return -1;
+}
 
 static int
 other_cause(const struct sandbox *sb, const char *text, struct err *err)
@@ -229,8 +290,10 @@ other_cause(const struct sandbox *sb, const char *text, struct err *err)
 int
 explain_login(const struct sandbox *sb, const char *text, struct err *err)
 {
-	if (strstr(text, "REVOKED HOST KEY") != NULL)
-		return revoked_key(sb, err);
+	if (strstr(text, "REVOKED HOST KEY") != NULL ||
+	    (strstr(text, "Host key") != NULL &&
+	        strstr(text, "revoked") != NULL))
+		return revoked_key(sb, text, err);
 	if (strstr(text, "IDENTIFICATION HAS CHANGED") != NULL)
 		return changed_key(sb, text, err);
 	if (strstr(text, "Host key verification failed") != NULL)
@@ -240,25 +303,9 @@ explain_login(const struct sandbox *sb, const char *text, struct err *err)
 		    "ssh does not use the key file of %s because others can "
 		    "read it; run chmod 600 %s",
 		    sb->name, sb->key_file != NULL ? sb->key_file : "on it");
+	if (first_line_tells(text))
+		return first_line(sb, text, err);
 	if (denied_line(text) != NULL)
 		return refused_login(sb, text, err);
 	return other_cause(sb, text, err);
-}
-
-bool
-explain_new_key(const char *text, char *out, size_t size)
-{
-	char line[WORDS_MAX];
-	const char *at, *end;
-
-	if (!line_with(text, "Permanently added ", line, sizeof(line)))
-		return false;
-	at = strstr(line, "added ");
-	if (at == NULL)
-		return false; /* the line was cut */
-	at += strlen("added ");
-	end = strstr(at, " to the list");
-	snprintf(out, size, "%.*s",
-	    end != NULL ? (int)(end - at) : (int)strlen(at), at);
-	return true;
 }

@@ -16,10 +16,4 @@
  */
 int explain_login(const struct sandbox *sb, const char *text, struct err *err);
 
-/*
- * Did the login remember a new host key?  Writes what ssh says of it
- * ("'gpu1' (ED25519)") to "out".
- */
-bool explain_new_key(const char *text, char *out, size_t size);
-
 #endif

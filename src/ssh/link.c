@@ -40,10 +40,6 @@
 #define READY_MS 30000   /* for rc files of the far side */
 #define ROOM_STEP_MS 500 /* between looks for room */
 
-/* Between logins that fail. */
-#define BACKOFF_MIN_MS ((int64_t)1000)
-#define BACKOFF_MAX_MS ((int64_t)60000)
-
 struct link {
 	const struct sandbox *sb;
 	char id[RANDOM_HEX(8)];
@@ -65,11 +61,6 @@ struct link {
 	int64_t used;   /* when somebody last wanted it */
 	int64_t pinged;
 	char news[256];
-
-	/* Logins that failed */
-	int64_t next_try;
-	int64_t backoff;
-	struct err last_err;
 
 	pthread_t keeper;
 	bool keeping;
@@ -375,34 +366,6 @@ connect_link(struct link *l, const struct until *until, struct err *err)
 	return 0;
 }
 
-/* With the lock held: remember a failed login, so as not to hammer. */
-static void
-note_failure(struct link *l, const struct err *err)
-{
-	if (err->code == ERR_CANCELLED)
-		return;
-	l->backoff = l->backoff == 0 ? BACKOFF_MIN_MS : l->backoff * 2;
-	if (err->code == ERR_DENIED && l->backoff < 8 * BACKOFF_MIN_MS)
-		l->backoff = 8 * BACKOFF_MIN_MS;
-	if (l->backoff > BACKOFF_MAX_MS)
-		l->backoff = BACKOFF_MAX_MS;
-	l->next_try = clock_ms() + l->backoff;
-	l->last_err = *err;
-}
-
-/* With the lock held: may we try to log in now? */
-static int
-check_backoff(struct link *l, struct err *err)
-{
-	int64_t wait = l->next_try - clock_ms();
-
-	if (wait <= 0)
-		return 0;
-	*err = l->last_err;
-	return err_wrap(err, "not tried again for %d s after a failure",
-	    (int)(wait / 1000) + 1);
-}
-
 static void *keep(void *arg);
 
 /* With the lock held. */
@@ -442,8 +405,6 @@ ensure_connected(struct link *l, const struct until *until, struct err *err)
 		return -1;
 	if (l->connected)
 		return 0;
-	if (check_backoff(l, err) == -1)
-		return -1;
 	l->connecting = true;
 	pthread_mutex_unlock(&l->lock);
 	rc = connect_link(l, until, err);
@@ -451,10 +412,8 @@ ensure_connected(struct link *l, const struct until *until, struct err *err)
 	l->connecting = false;
 	if (rc == 0) {
 		l->connected = true;
-		l->backoff = l->next_try = 0;
 		start_keeper(l);
 	} else {
-		note_failure(l, err);
 		let_go(l);
 	}
 	gate_open(&l->gate);

@@ -1,7 +1,7 @@
 /* Logging in. */
 #include "ssh/login.h"
 
-#include <pthread.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,90 +11,24 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "base/proc.h"
 #include "base/self.h"
 #include "base/str.h"
 #include "config/dirs.h"
-#include "ssh/agent.h"
 #include "ssh/askpass.h"
 #include "ssh/explain.h"
+#include "ssh/hostkeys.h"
 #include "ssh/knownhost.h"
 #include "ssh/sshconf.h"
+#include "ssh/sshrun.h"
 
 #define CONF_MAX 16384
-#define TEXT_MAX 65536
 #define SECRET_MAX 4096
-#define KEY_FILE_MAX 65536
 #define SECRET_MS 30000
 #define TARGET_MS 10000
+#define KEY_FILE_MAX 65536
 
 /* Key exchange and authentication come on top of connecting. */
 #define LOGIN_EXTRA_MS 15000
-
-#define SSH_OLDEST 804
-
-extern char **environ;
-
-/* An argv from a list of strings; the strings stay the list's. */
-static const char **
-argv_of(const json_t *list)
-{
-	size_t n = json_array_size(list), i;
-	const char **argv = xcalloc(n + 1, sizeof(*argv));
-
-	for (i = 0; i < n; i++)
-		argv[i] = json_string_value(json_array_get(list, i));
-	return argv;
-}
-
-static bool
-env_dropped(const char *entry)
-{
-	static const char *const dropped[] = { "SSH_ASKPASS",
-		"SSH_ASKPASS_REQUIRE", "REMOTE_PASSWORD",
-		"REMOTE_KEY_PASSPHRASE", "REMOTE_SANDBOX_LIST",
-		ASKPASS_SOCKET_ENV, NULL };
-	size_t i, len = strcspn(entry, "=");
-
-	for (i = 0; dropped[i] != NULL; i++) {
-		if (strlen(dropped[i]) == len &&
-		    strncmp(dropped[i], entry, len) == 0)
-			return true;
-	}
-	return false;
-}
-
-/*
- * The environment of ssh: ours without secrets, with an agent if there is
- * one, and with us as askpass if "ask" is set.  A list of strings.
- */
-static json_t *
-child_env(const struct askpass *ask)
-{
-	json_t *env = json_array();
-	char *agent = agent_find();
-	char *self = self_path();
-	char **e;
-
-	for (e = environ; *e != NULL; e++) {
-		if (!env_dropped(*e))
-			json_array_append_new(env, json_string(*e));
-	}
-	if (agent != NULL)
-		json_array_append_new(env,
-		    json_sprintf("SSH_AUTH_SOCK=%s", agent));
-	free(agent);
-	if (ask == NULL || self == NULL) {
-		free(self);
-		return env;
-	}
-	json_array_append_new(env, json_sprintf("SSH_ASKPASS=%s", self));
-	free(self);
-	json_array_append_new(env, json_string("SSH_ASKPASS_REQUIRE=force"));
-	json_array_append_new(env,
-	    json_sprintf(ASKPASS_SOCKET_ENV "=%s", askpass_socket(ask)));
-	return env;
-}
 
 static char *
 readable(char *path)
@@ -166,6 +100,8 @@ target_line(struct login_target *t, const char *l)
 		t->host = rest_of_line(l + 13);
 	else if (str_starts(l, "userknownhostsfile ") && t->known_hosts == NULL)
 		t->known_hosts = rest_of_line(l + 19);
+	else if (str_starts(l, "proxyjump ") || str_starts(l, "proxycommand "))
+		t->proxied = !str_starts(strchr(l, ' '), " none");
 	else if (str_starts(l, "port ")) {
 		value = rest_of_line(l + 5);
 		if (str_to_int(value, 1, 65535, &port) == 0)
@@ -197,39 +133,12 @@ login_target_free(struct login_target *t)
 	memset(t, 0, sizeof(*t));
 }
 
-/* Run ssh with these arguments and the environment for it. */
-static int
-run_ssh(const json_t *list, const struct askpass *ask, bool session,
-    struct proc_result *res, const struct until *until, struct err *err)
-{
-	json_t *env_list = child_env(ask);
-	const char **argv = argv_of(list);
-	const char **env = argv_of(env_list);
-	struct proc_request req = {
-		.argv = argv,
-		.env = env,
-		.session = session,
-		.max_output = TEXT_MAX,
-	};
-	int rc = proc_run(&req, res, until, err);
-
-	free(argv);
-	free(env);
-	json_decref(env_list);
-	if (rc == -1 && err->code == ERR_NOT_FOUND)
-		return err_set(err, ERR_NOT_FOUND,
-		    "there is no ssh program; install the OpenSSH client "
-		    "(8.4 or newer) and make sure the PATH of this server "
-		    "has it");
-	return rc;
-}
-
 int
 login_target(struct login_target *t, const struct sandbox *sb,
     const char *runtime_dir, const struct until *until, struct err *err)
 {
 	struct until soon = until_within(until, TARGET_MS);
-	struct sshconf conf = { .ask = false };
+	struct sshconf conf = { 0 };
 	char *file = write_conf(sb, runtime_dir, &conf, "look", err);
 	json_t *argv;
 	struct proc_result res;
@@ -246,7 +155,7 @@ login_target(struct login_target *t, const struct sandbox *sb,
 	sshconf_target(argv, sb);
 	json_array_append_new(argv, json_string("--"));
 	json_array_append_new(argv, json_string(sb->host));
-	rc = run_ssh(argv, NULL, false, &res, &soon, err);
+	rc = sshrun(argv, NULL, false, &res, &soon, err);
 	json_decref(argv);
 	free(file);
 	if (rc == -1)
@@ -259,20 +168,26 @@ login_target(struct login_target *t, const struct sandbox *sb,
 	return rc;
 }
 
-int
-login_ssh_version(const char *text)
+/* What a secret's command printed: the first line. */
+static int
+take_printed(struct secret *out, const struct proc_result *res,
+    const char *field, const struct sandbox *sb, struct err *err)
 {
-	const char *at = strstr(text, "OpenSSH_");
-	int major, minor;
-	char *end;
+	size_t len = strcspn(res->out.data, "\r\n");
 
-	if (at == NULL)
-		return 0;
-	major = (int)strtol(at + 8, &end, 10);
-	if (*end != '.')
-		return 0;
-	minor = (int)strtol(end + 1, NULL, 10);
-	return major * 100 + minor;
+	if (res->signal != 0)
+		return err_set(err, ERR_DENIED,
+		    "%s of %s was ended by signal %d", field, sb->name,
+		    res->signal);
+	if (res->exit_code != 0)
+		return err_set(err, ERR_DENIED,
+		    "%s of %s ended with status %d: %.200s", field, sb->name,
+		    res->exit_code, res->err.data);
+	if (len == 0)
+		return err_set(err, ERR_DENIED, "%s of %s printed nothing",
+		    field, sb->name);
+	secret_set(out, res->out.data, len);
+	return 0;
 }
 
 /* The secret as it is, or as its command prints it. */
@@ -282,28 +197,18 @@ get_secret(struct secret *out, const struct secret *given,
     const struct until *until, struct err *err)
 {
 	struct until soon = until_within(until, SECRET_MS);
-	const char **argv;
-	struct proc_request req = { .max_output = SECRET_MAX };
 	struct proc_result res;
 	int rc;
 
-	if (secret_given(given) || command == NULL) {
-		if (secret_given(given))
-			secret_set(out, given->data, given->len);
+	if (secret_given(given)) {
+		secret_set(out, given->data, given->len);
 		return 0;
 	}
-	argv = argv_of(command);
-	req.argv = argv;
-	rc = proc_run(&req, &res, &soon, err);
-	free(argv);
-	if (rc == -1)
+	if (command == NULL)
+		return 0;
+	if (sshrun(command, NULL, false, &res, &soon, err) == -1)
 		return err_wrap(err, "%s of %s", field, sb->name);
-	if (res.exit_code != 0)
-		rc = err_set(err, ERR_DENIED,
-		    "%s of %s ended with status %d: %.200s", field, sb->name,
-		    res.exit_code, res.err.data);
-	else
-		secret_set(out, res.out.data, strcspn(res.out.data, "\r\n"));
+	rc = take_printed(out, &res, field, sb, err);
 	secret_wipe(res.out.data, res.out.cap);
 	proc_result_free(&res);
 	return rc;
@@ -350,17 +255,18 @@ is_dsa_key(const char *path)
 
 /* DSA is off by default in ssh, and gone from newer ones. */
 static int
-allow_dsa(json_t *argv, const struct sandbox *sb, const struct until *until,
+check_dsa(const struct sandbox *sb, bool *dsa, const struct until *until,
     struct err *err)
 {
 	struct proc_result res;
 	json_t *query;
 	int rc;
 
-	if (sb->key_file == NULL || !is_dsa_key(sb->key_file))
+	*dsa = sb->key_file != NULL && is_dsa_key(sb->key_file);
+	if (!*dsa)
 		return 0;
 	query = json_pack("[sss]", "ssh", "-Q", "key");
-	rc = run_ssh(query, NULL, false, &res, until, err);
+	rc = sshrun(query, NULL, false, &res, until, err);
 	json_decref(query);
 	if (rc == -1)
 		return -1;
@@ -371,9 +277,6 @@ allow_dsa(json_t *argv, const struct sandbox *sb, const struct until *until,
 		    "install it on %s",
 		    sb->key_file, sb->name);
 	proc_result_free(&res);
-	json_array_insert_new(argv, 1, json_string("-o"));
-	json_array_insert_new(argv, 2,
-	    json_string("PubkeyAcceptedAlgorithms=+ssh-dss"));
 	return rc;
 }
 
@@ -381,6 +284,7 @@ allow_dsa(json_t *argv, const struct sandbox *sb, const struct until *until,
 struct attempt {
 	const struct sandbox *sb;
 	const char *runtime_dir;
+	const char *socket;
 	struct login_target target;
 	struct secret password;
 	struct secret passphrase;
@@ -389,6 +293,7 @@ struct attempt {
 	char *pin_file;
 	char *pin_command;
 	char *conf;
+	bool dsa;
 };
 
 static void
@@ -404,13 +309,15 @@ attempt_free(struct attempt *a)
 	free(a->conf);
 }
 
+/* With a key file somebody answers even if there is no secret: to notice
+ * that one is missing. */
 static int
 prepare_secrets(struct attempt *a, const struct until *until, struct err *err)
 {
 	const struct sandbox *sb = a->sb;
 	struct askpass_login login = {
-		.user = a->target.user,
-		.host = a->target.host,
+		.user = a->target.user != NULL ? a->target.user : "",
+		.host = a->target.host != NULL ? a->target.host : "",
 		.key_file = sb->key_file,
 		.password = &a->password,
 		.passphrase = &a->passphrase,
@@ -422,7 +329,7 @@ prepare_secrets(struct attempt *a, const struct until *until, struct err *err)
 	        sb->key_passphrase_command, "key_passphrase_command", sb, until,
 	        err) == -1)
 		return -1;
-	if (!secret_given(&a->password) && !secret_given(&a->passphrase))
+	if (!secret_given(&a->password) && sb->key_file == NULL)
 		return 0;
 	a->askpass = askpass_start(a->runtime_dir, &login, err);
 	return a->askpass == NULL ? -1 : 0;
@@ -454,7 +361,7 @@ prepare_pin(struct attempt *a, struct err *err)
 static int
 prepare_conf(struct attempt *a, struct err *err)
 {
-	struct sshconf conf = { .ask = a->askpass != NULL };
+	struct sshconf conf = { 0 };
 	char *state = dirs_state(err);
 
 	if (state == NULL)
@@ -469,22 +376,111 @@ prepare_conf(struct attempt *a, struct err *err)
 	return a->conf == NULL ? -1 : 0;
 }
 
+/* A prompt that could not be answered ended the login. */
 static int
-run_login(struct attempt *a, const char *socket, char *new_key, size_t size,
-    const struct until *until, struct err *err)
+explain_refusal(struct attempt *a, const struct askpass_refusal *r,
+    struct err *err)
 {
-	struct until limit = until_within(until,
-	    (int64_t)a->sb->connect_timeout_s * 1000 + LOGIN_EXTRA_MS);
-	struct sshconf_pin pin = { a->pin_file, a->pin_command };
-	json_t *argv = sshconf_master(a->sb, a->conf, socket, &pin);
-	struct proc_result res;
-	int rc = allow_dsa(argv, a->sb, &limit, err);
+	const struct sandbox *sb = a->sb;
 
-	if (rc == -1) {
-		json_decref(argv);
-		return -1;
+	if (r->which == 'k' && r->given)
+		return err_set(err, ERR_DENIED,
+		    "the passphrase of the key file %s of %s is wrong",
+		    sb->key_file, sb->name);
+	if (r->which == 'k')
+		return err_set(err, ERR_DENIED,
+		    "the key file %s of %s has a passphrase; give it as "
+		    "key_passphrase or key_passphrase_command, or load the "
+		    "key into your ssh agent and leave key_file out",
+		    sb->key_file, sb->name);
+	if (r->which == 'p' && r->given)
+		return err_set(err, ERR_DENIED,
+		    "%s refused the login%s%s: the password is wrong", sb->name,
+		    a->target.user != NULL ? " as " : "",
+		    a->target.user != NULL ? a->target.user : "");
+	return err_set(err, ERR_DENIED,
+	    "the login to %s asks for something that cannot be answered here: "
+	    "\"%s\". Log in once with ssh and a control socket, or use a key",
+	    sb->name, r->prompt);
+}
+
+/* "Offending ED25519 key in FILE:LINE": which key was remembered? */
+static void
+add_remembered(struct buf *text, const struct until *until)
+{
+	const char *at = strstr(text->data, "Offending ");
+	const char *key = at != NULL ? strstr(at, " key in ") : NULL;
+	const char *colon;
+	char *path;
+	struct buf print;
+
+	if (key == NULL)
+		return;
+	key += strlen(" key in ");
+	path = xstrndup(key, strcspn(key, "\r\n"));
+	colon = strrchr(path, ':');
+	buf_init(&print, 128);
+	if (colon != NULL) {
+		long number = strtol(colon + 1, NULL, 10);
+
+		path[colon - path] = '\0';
+		hostkeys_fingerprint(&print, path, number, until);
 	}
-	rc = run_ssh(argv, a->askpass, true, &res, &limit, err);
+	if (print.len > 0)
+		buf_addf(text, "\nremembered key is %s\n", print.data);
+	buf_free(&print);
+	free(path);
+}
+
+/*
+ * Why the login failed.  Behind a proxy a master keeps the reason to itself,
+ * so ssh is asked once more, without trying to log in.
+ */
+static int
+explain_failure(struct attempt *a, const char *said, const struct until *until,
+    struct err *err)
+{
+	struct proc_result res;
+	struct buf text;
+	json_t *argv;
+	int rc;
+
+	buf_init(&text, 2 * (size_t)65536);
+	buf_adds(&text, said);
+	if (a->target.proxied &&
+	    (strstr(said, "kex_exchange_identification") != NULL ||
+	        strstr(said, "UNKNOWN port") != NULL)) {
+		argv = sshconf_diagnose(a->sb, a->conf);
+		if (sshrun(argv, NULL, false, &res, until, err) == 0) {
+			buf_reset(&text);
+			buf_add(&text, res.err.data, res.err.len);
+			proc_result_free(&res);
+		}
+		json_decref(argv);
+	}
+	add_remembered(&text, until);
+	rc = explain_login(a->sb, text.data, err);
+	buf_free(&text);
+	return rc;
+}
+
+/* One try, with these algorithms for the host key (NULL: as ssh likes). */
+static int
+try_login(struct attempt *a, const char *algorithms, const struct until *until,
+    struct err *err)
+{
+	struct sshconf_extra extra = {
+		.ask = a->askpass != NULL,
+		.dsa = a->dsa,
+		.pin_file = a->pin_file,
+		.pin_command = a->pin_command,
+		.host_key_algorithms = algorithms,
+	};
+	json_t *argv = sshconf_master(a->sb, a->conf, a->socket, &extra);
+	struct askpass_refusal refusal;
+	struct proc_result res;
+	int rc = sshrun(argv, a->askpass, true, &res, until, err);
+
 	json_decref(argv);
 	if (rc == -1) {
 		if (err->code == ERR_TIMEOUT)
@@ -494,41 +490,63 @@ run_login(struct attempt *a, const char *socket, char *new_key, size_t size,
 			    a->sb->connect_timeout_s + LOGIN_EXTRA_MS / 1000);
 		return -1;
 	}
-	if (res.exit_code != 0)
-		rc = explain_login(a->sb, res.err.data, err);
-	else if (!explain_new_key(res.err.data, new_key, size))
-		new_key[0] = '\0';
+	askpass_refused(a->askpass, &refusal);
+	if (res.exit_code != 0 && refusal.prompt[0] != '\0')
+		rc = explain_refusal(a, &refusal, err);
+	else if (res.exit_code != 0)
+		rc = explain_failure(a, res.err.data, until, err);
 	proc_result_free(&res);
 	return rc;
 }
 
-/* Once per process: is the ssh program fit for us? */
+/*
+ * A server has several host keys and shows the one that ssh likes best; a
+ * fingerprint may be that of another.  Nothing is sent before one fits.
+ */
 static int
-check_version(const struct until *until, struct err *err)
+try_logins(struct attempt *a, const struct until *until, struct err *err)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static bool good;
-	struct proc_result res;
-	json_t *argv;
-	int rc = 0, version;
+	static const char *const kinds[] = { "ssh-ed25519",
+		"rsa-sha2-512,rsa-sha2-256",
+		"ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521",
+		NULL };
+	int rc = try_login(a, NULL, until, err);
+	struct err other;
+	size_t i;
 
-	pthread_mutex_lock(&lock);
-	if (!good) {
-		argv = json_pack("[ss]", "ssh", "-V");
-		rc = run_ssh(argv, NULL, false, &res, until, err);
-		json_decref(argv);
+	for (i = 0; rc == -1 && a->pin_command != NULL && kinds[i] != NULL &&
+	     strstr(err->msg, "(host_key)") != NULL;
+	     i++) {
+		rc = try_login(a, kinds[i], until, &other);
+		if (rc == -1 && strstr(other.msg, "(host_key)") == NULL &&
+		    strstr(other.msg, "share no algorithm") == NULL)
+			*err = other;
 	}
-	if (!good && rc == 0) {
-		version = login_ssh_version(res.err.data);
-		good = version >= SSH_OLDEST;
-		if (!good)
-			rc = err_set(err, ERR_NOT_FOUND,
-			    "the ssh program is too old or unknown (%.100s); "
-			    "OpenSSH 8.4 or newer is needed",
-			    res.err.data);
-		proc_result_free(&res);
-	}
-	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+/* Log in, and see whether a host key was remembered on the way. */
+static int
+run_login(struct attempt *a, char *new_key, size_t size,
+    const struct until *until, struct err *err)
+{
+	struct until limit = until_within(until,
+	    (int64_t)a->sb->connect_timeout_s * 1000 + LOGIN_EXTRA_MS);
+	struct buf before, after, lines, news;
+	int rc;
+
+	hostkeys_read(a->known_hosts, &before);
+	rc = try_logins(a, &limit, err);
+	hostkeys_read(a->known_hosts, &after);
+	buf_init(&lines, 65536);
+	buf_init(&news, size - 1);
+	hostkeys_new(&lines, before.data, after.data);
+	hostkeys_describe(&news, lines.data, a->sb->name, until);
+	snprintf(new_key, size, "%s", news.data);
+	buf_free(&before);
+	buf_free(&after);
+	buf_free(&lines);
+	buf_free(&news);
 	return rc;
 }
 
@@ -537,10 +555,16 @@ login_start(const struct sandbox *sb, const char *runtime_dir,
     const char *socket, char *new_key, size_t new_key_size,
     const struct until *until, struct err *err)
 {
-	struct attempt a = { .sb = sb, .runtime_dir = runtime_dir };
+	struct attempt a = {
+		.sb = sb,
+		.runtime_dir = runtime_dir,
+		.socket = socket,
+	};
 	int rc;
 
-	rc = check_version(until, err);
+	rc = sshrun_check(until, err);
+	if (rc == 0)
+		rc = check_dsa(sb, &a.dsa, until, err);
 	if (rc == 0)
 		rc = login_target(&a.target, sb, runtime_dir, until, err);
 	if (rc == 0)
@@ -548,7 +572,7 @@ login_start(const struct sandbox *sb, const char *runtime_dir,
 	if (rc == 0)
 		rc = prepare_conf(&a, err);
 	if (rc == 0)
-		rc = run_login(&a, socket, new_key, new_key_size, until, err);
+		rc = run_login(&a, new_key, new_key_size, until, err);
 	attempt_free(&a);
 	return rc;
 }

@@ -5,6 +5,7 @@
 #ifndef SSH_LOGIN_H
 #define SSH_LOGIN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -26,6 +27,7 @@ struct login_target {
 	char *hostname;
 	int port;
 	char *known_hosts; /* the user's files */
+	bool proxied;      /* by a jump host or a command */
 };
 
 int login_target(struct login_target *t, const struct sandbox *sb,
@@ -34,9 +36,5 @@ void login_target_free(struct login_target *t);
 
 /* Read what "ssh -G" printed.  Pure. */
 void login_target_parse(struct login_target *t, const char *text);
-
-/* The version that "ssh -V" printed, as major * 100 + minor; 0 if unreadable.
- */
-int login_ssh_version(const char *text);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "config/dirs.h"
+#include "ssh/backoff.h"
 #include "ssh/login.h"
 #include "ssh/mux.h"
 #include "ssh/sshconf.h"
@@ -22,6 +23,15 @@ master_free(struct master *m)
 {
 	free(m->path);
 	m->path = NULL;
+}
+
+/* "NAME.end": a file that all masters of the sandbox share. */
+static char *
+beside(const struct master *m, const char *end)
+{
+	const char *dot = strrchr(m->path, '.');
+
+	return xasprintf("%.*s.%s", (int)(dot - m->path), m->path, end);
 }
 
 static int
@@ -57,18 +67,28 @@ lock(const char *path, const struct until *until, struct err *err)
 	return fd;
 }
 
+/* With the lock held: log in, unless it has just failed. */
 static int
 start(struct master *m, const struct sandbox *sb, const char *dir,
     const struct until *until, struct err *err)
 {
-	/* Nobody answered on it: what is left there would be in the way. */
-	unlink(m->path);
-	if (login_start(sb, dir, m->path, m->new_key, sizeof(m->new_key), until,
-	        err) == -1)
-		return -1;
-	if (alive(m->path, until, err) == -1)
-		return err_wrap(err, "logged in to %s, but", sb->name);
-	return 0;
+	char *fail = beside(m, "fail");
+	int rc = backoff_check(fail, err);
+
+	if (rc == 0) {
+		/* Nobody answered on it: what is left would be in the way. */
+		unlink(m->path);
+		rc = login_start(sb, dir, m->path, m->new_key,
+		    sizeof(m->new_key), until, err);
+		if (rc == 0)
+			backoff_clear(fail);
+		else if (err->code != ERR_CANCELLED)
+			backoff_note(fail, err);
+	}
+	free(fail);
+	if (rc == 0 && alive(m->path, until, err) == -1)
+		rc = err_wrap(err, "logged in to %s, but", sb->name);
+	return rc;
 }
 
 int
@@ -87,7 +107,7 @@ master_ensure(struct master *m, const struct sandbox *sb, int number,
 	m->path = xasprintf("%s/%s.%d", dir, name, number);
 	rc = alive(m->path, until, err);
 	if (rc == -1 && err->code != ERR_CANCELLED) {
-		lock_path = xasprintf("%s.lock", m->path);
+		lock_path = beside(m, "lock");
 		fd = lock(lock_path, until, err);
 		free(lock_path);
 		if (fd != -1) {
@@ -120,19 +140,15 @@ master_retire(const struct master *m)
 void
 master_end(const struct master *m)
 {
-	char *lock_path = xasprintf("%s.lock", m->path);
-	char *base = xstrndup(m->path, strlen(m->path) - 1);
-	static const char *const ends[] = { "conf", "look", "pin", NULL };
+	static const char *const ends[] = { "lock", "fail", "conf", "look",
+		"pin", NULL };
 	char *path;
 	size_t i;
 
 	tell(m, MUX_TERMINATE);
-	unlink(lock_path);
-	free(lock_path);
 	for (i = 0; ends[i] != NULL; i++) {
-		path = xasprintf("%s%s", base, ends[i]);
+		path = beside(m, ends[i]);
 		unlink(path);
 		free(path);
 	}
-	free(base);
 }

@@ -35,9 +35,11 @@ line(struct buf *out, const char *name, const char *value)
 
 /* What must hold for every connection, jump hosts included. */
 static void
-fixed_options(struct buf *out, bool ask)
+fixed_options(struct buf *out)
 {
-	line(out, "BatchMode", ask ? "no" : "yes");
+	/* Jump hosts are never answered; the command line says otherwise for
+	 * the target. */
+	line(out, "BatchMode", "yes");
 	line(out, "NumberOfPasswordPrompts", "1");
 	line(out, "ClearAllForwardings", "yes");
 	line(out, "ForwardAgent", "no");
@@ -46,7 +48,8 @@ fixed_options(struct buf *out, bool ask)
 	line(out, "RequestTTY", "no");
 	line(out, "RemoteCommand", "none");
 	line(out, "EscapeChar", "none");
-	line(out, "LogLevel", "INFO");
+	/* Less than this prints the server's banner among the errors. */
+	line(out, "LogLevel", "ERROR");
 }
 
 static void
@@ -79,7 +82,7 @@ sshconf_file(struct buf *out, const struct sandbox *sb,
     const struct sshconf *conf)
 {
 	buf_adds(out, "# Made by remote-sandbox-mcp.\nHost *\n");
-	fixed_options(out, conf->ask);
+	fixed_options(out);
 	host_keys(out, sb, conf);
 	buf_addf(out, "\tConnectTimeout %d\n", sb->connect_timeout_s);
 	include(out, conf->user_config);
@@ -171,22 +174,22 @@ sshconf_target(json_t *argv, const struct sandbox *sb)
 
 /* Nothing but the pinned key is known. */
 static void
-pinned(json_t *argv, const struct sshconf_pin *pin)
+pinned(json_t *argv, const struct sshconf_extra *extra)
 {
 	struct buf b;
 
-	if (pin->file == NULL && pin->command == NULL)
+	if (extra->pin_file == NULL && extra->pin_command == NULL)
 		return;
 	buf_init(&b, 8192);
 	buf_adds(&b, "UserKnownHostsFile=");
-	if (pin->file != NULL)
-		quoted(&b, pin->file, true);
+	if (extra->pin_file != NULL)
+		quoted(&b, extra->pin_file, true);
 	else
 		buf_adds(&b, "none");
 	option(argv, b.data);
-	if (pin->command != NULL) {
+	if (extra->pin_command != NULL) {
 		buf_reset(&b);
-		buf_addf(&b, "KnownHostsCommand=%s", pin->command);
+		buf_addf(&b, "KnownHostsCommand=%s", extra->pin_command);
 		option(argv, b.data);
 	}
 	option(argv, "GlobalKnownHostsFile=none");
@@ -194,9 +197,30 @@ pinned(json_t *argv, const struct sshconf_pin *pin)
 	buf_free(&b);
 }
 
+/* A login that cannot succeed, for what ssh says on the way. */
+json_t *
+sshconf_diagnose(const struct sandbox *sb, const char *file)
+{
+	json_t *argv = json_array();
+
+	add(argv, "ssh");
+	add(argv, "-F");
+	add(argv, file);
+	add(argv, "-T");
+	option(argv, "ControlPath=none");
+	option(argv, "ControlMaster=no");
+	option(argv, "PubkeyAuthentication=no");
+	option(argv, "PreferredAuthentications=none");
+	sshconf_target(argv, sb);
+	add(argv, "--");
+	add(argv, sb->host);
+	add(argv, "exit");
+	return argv;
+}
+
 json_t *
 sshconf_master(const struct sandbox *sb, const char *file, const char *socket,
-    const struct sshconf_pin *pin)
+    const struct sshconf_extra *extra)
 {
 	json_t *argv = json_array();
 	char persist[64];
@@ -212,7 +236,17 @@ sshconf_master(const struct sandbox *sb, const char *file, const char *socket,
 	add(argv, "-S");
 	add(argv, socket);
 	option(argv, persist);
-	pinned(argv, pin);
+	if (extra->ask)
+		option(argv, "BatchMode=no");
+	if (extra->dsa)
+		option(argv, "PubkeyAcceptedAlgorithms=+ssh-dss");
+	if (extra->host_key_algorithms != NULL) {
+		add(argv, "-o");
+		json_array_append_new(argv,
+		    json_sprintf("HostKeyAlgorithms=%s",
+		        extra->host_key_algorithms));
+	}
+	pinned(argv, extra);
 	sshconf_target(argv, sb);
 	add(argv, "--");
 	add(argv, sb->host);

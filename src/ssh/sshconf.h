@@ -24,10 +24,13 @@ struct sshconf {
 	bool ask;                     /* there is somebody to answer prompts */
 };
 
-/* A pinned host key: for the target alone, so not in the file. */
-struct sshconf_pin {
-	const char *file;    /* known_hosts file with nothing but the key */
-	const char *command; /* or a KnownHostsCommand that knows it */
+/* What is meant for the target alone, so not for the file. */
+struct sshconf_extra {
+	bool ask;                /* there is somebody to answer prompts */
+	bool dsa;                /* the key is a DSA key */
+	const char *pin_file;    /* known_hosts file with nothing but the key */
+	const char *pin_command; /* or a KnownHostsCommand that knows it */
+	const char *host_key_algorithms; /* or NULL: as ssh likes */
 };
 
 /* Append the configuration file. */
@@ -39,7 +42,13 @@ void sshconf_file(struct buf *out, const struct sandbox *sb,
  * "-F" "file", options, "--", host.
  */
 json_t *sshconf_master(const struct sandbox *sb, const char *file,
-    const char *socket, const struct sshconf_pin *pin);
+    const char *socket, const struct sshconf_extra *extra);
+
+/*
+ * The command line for a login that cannot succeed: nothing is tried.  With a
+ * ProxyJump a master hides why it failed; this one tells.
+ */
+json_t *sshconf_diagnose(const struct sandbox *sb, const char *file);
 
 /* The options for the target alone; also good for "ssh -G". */
 void sshconf_target(json_t *argv, const struct sandbox *sb);

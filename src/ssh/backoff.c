@@ -1,0 +1,104 @@
+/* Waiting between logins that fail. */
+#include "ssh/backoff.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/decode.h"
+#include "base/fs.h"
+#include "base/utf8.h"
+
+#define MIN_MS ((int64_t)1000)
+#define DENIED_MS ((int64_t)8000) /* a password does not get right by itself \
+	                           */
+#define MAX_MS ((int64_t)60000)
+#define FILE_MAX 8192
+
+/* The time that all processes share. */
+static int64_t
+now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+int64_t
+backoff_next(int64_t last_ms, enum err_code code)
+{
+	int64_t wait = last_ms > 0 ? last_ms * 2 : MIN_MS;
+
+	if (code == ERR_DENIED && wait < DENIED_MS)
+		wait = DENIED_MS;
+	return wait < MAX_MS ? wait : MAX_MS;
+}
+
+/* What the file says, or NULL. */
+static json_t *
+read_file(const char *path)
+{
+	struct buf text;
+	struct err err;
+	json_t *o = NULL;
+
+	buf_init(&text, FILE_MAX);
+	if (fs_read(path, &text, &err) == 0)
+		o = decode_json(text.data, text.len, &err);
+	buf_free(&text);
+	return o;
+}
+
+int
+backoff_check(const char *path, struct err *err)
+{
+	json_t *o = read_file(path);
+	int64_t wait =
+	    json_integer_value(json_object_get(o, "next")) - now_ms();
+	const char *msg = decode_text(json_object_get(o, "message"));
+	int rc = 0;
+
+	/* Longer than it can be: a clock was changed. */
+	if (wait > 0 && wait <= MAX_MS && msg != NULL)
+		rc = err_set(err,
+		    (enum err_code)json_integer_value(
+		        json_object_get(o, "code")),
+		    "not tried again for %d s after a failure: %s",
+		    (int)(wait / 1000) + 1, msg);
+	json_decref(o);
+	return rc;
+}
+
+void
+backoff_note(const char *path, const struct err *failure)
+{
+	json_t *o = read_file(path);
+	int64_t last = json_integer_value(json_object_get(o, "wait"));
+	int64_t wait = backoff_next(last, failure->code);
+	struct err err;
+	char *text;
+
+	json_decref(o);
+	o = json_object();
+	json_object_set_new(o, "next", json_integer(now_ms() + wait));
+	json_object_set_new(o, "wait", json_integer(wait));
+	json_object_set_new(o, "code", json_integer(failure->code));
+	json_object_set_new(o, "message",
+	    utf8_json(failure->msg, strlen(failure->msg)));
+	text = json_dumps(o, JSON_COMPACT);
+	if (text != NULL)
+		fs_replace(path, text, strlen(text), 0600, &err);
+	free(text);
+	json_decref(o);
+}
+
+void
+backoff_clear(const char *path)
+{
+	unlink(path);
+}

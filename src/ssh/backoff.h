@@ -1,0 +1,22 @@
+/*
+ * Logins that failed are not tried again at once, by none of our processes:
+ * servers lock out whole networks for that.
+ */
+#ifndef SSH_BACKOFF_H
+#define SSH_BACKOFF_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* The file "path" remembers a failure.  With the login lock held. */
+
+/* 0 if it is time to try; else -1 and the remembered error. */
+int backoff_check(const char *path, struct err *err);
+void backoff_note(const char *path, const struct err *err);
+void backoff_clear(const char *path);
+
+/* How long to wait after another failure, if it was "last" before.  Pure. */
+int64_t backoff_next(int64_t last_ms, enum err_code code);
+
+#endif

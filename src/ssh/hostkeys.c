@@ -1,0 +1,134 @@
+/* Host keys. */
+#include "ssh/hostkeys.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/proc.h"
+#include "base/str.h"
+#include "base/utf8.h"
+
+#define FILE_MAX ((size_t)4 << 20)
+#define KEYGEN_MS 5000
+
+void
+hostkeys_read(const char *path, struct buf *out)
+{
+	struct err err;
+
+	buf_init(out, FILE_MAX);
+	fs_read(path, out, &err);
+}
+
+static bool
+has_line(const char *text, const char *line, size_t len)
+{
+	while (*text != '\0') {
+		size_t n = strcspn(text, "\n");
+
+		if (n == len && memcmp(text, line, n) == 0)
+			return true;
+		text += n + (text[n] == '\n');
+	}
+	return false;
+}
+
+void
+hostkeys_new(struct buf *out, const char *before, const char *after)
+{
+	while (*after != '\0') {
+		size_t n = strcspn(after, "\n");
+
+		if (n > 0 && !has_line(before, after, n)) {
+			buf_add(out, after, n);
+			buf_addc(out, '\n');
+		}
+		after += n + (after[n] == '\n');
+	}
+}
+
+/* ssh-keygen's view of some lines: "256 SHA256:... host (ED25519)" each. */
+static int
+list_keys(const char *lines, struct proc_result *res, const struct until *until)
+{
+	static const char *const argv[] = { "ssh-keygen", "-l", "-f", "-",
+		NULL };
+	struct proc_request req = {
+		.argv = argv,
+		.input = lines,
+		.input_len = strlen(lines),
+		.max_output = 65536,
+	};
+	struct until soon = until_within(until, KEYGEN_MS);
+	struct err err;
+
+	return proc_run(&req, res, &soon, &err);
+}
+
+/* One line of that: "host ED25519 SHA256:...". */
+static void
+describe_line(struct buf *out, char *line, const char *name)
+{
+	char *print, *host, *type;
+
+	strsep(&line, " ");
+	print = strsep(&line, " ");
+	host = strsep(&line, " ");
+	type = line;
+	if (print == NULL || host == NULL || type == NULL)
+		return;
+	if (type[0] == '(') {
+		type++;
+		type[strcspn(type, ")")] = '\0';
+	}
+	if (out->len > 0)
+		buf_adds(out, ", ");
+	buf_addf(out, "%s %s %s", host[0] == '|' ? name : host, type, print);
+}
+
+void
+hostkeys_describe(struct buf *out, const char *lines, const char *name,
+    const struct until *until)
+{
+	struct proc_result res;
+	char *at, *line;
+
+	if (lines[0] == '\0' || list_keys(lines, &res, until) == -1)
+		return;
+	at = res.out.data;
+	while ((line = strsep(&at, "\n")) != NULL)
+		describe_line(out, line, name);
+	proc_result_free(&res);
+}
+
+void
+hostkeys_fingerprint(struct buf *out, const char *path, long number,
+    const struct until *until)
+{
+	struct proc_result res;
+	struct buf text;
+	const char *at;
+	char *line;
+	size_t n;
+
+	hostkeys_read(path, &text);
+	for (at = text.data; number > 1 && *at != '\0'; number--) {
+		n = strcspn(at, "\n");
+		at += n + (at[n] == '\n');
+	}
+	/* A marker in front, such as @revoked, is not ssh-keygen's. */
+	if (*at == '@')
+		at += strcspn(at, " ") + (strchr(at, ' ') != NULL);
+	line = xasprintf("%.*s\n", (int)strcspn(at, "\n"), at);
+	if (list_keys(line, &res, until) == 0) {
+		at = strchr(res.out.data, ' ');
+		if (at != NULL && str_starts(at + 1, "SHA256:"))
+			buf_add(out, at + 1, strcspn(at + 1, " \n"));
+		proc_result_free(&res);
+	}
+	free(line);
+	buf_free(&text);
+}
