@@ -216,17 +216,42 @@ get_policy(const json_t *entry, struct sandbox *sb, struct err *err)
 	return rc;
 }
 
-/* A public key line ("ssh-ed25519 AAAA...") or a SHA-256 fingerprint. */
+/* How many characters from "s" on are base64. */
+static size_t
+base64_span(const char *s)
+{
+	return strspn(s,
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+	    "=");
+}
+
+/* "ssh-ed25519 AAAA... comment"; the comment may be absent. */
+static bool
+is_public_key(const char *s)
+{
+	const char *blob = strchr(s, ' ');
+	size_t n;
+
+	if (blob == NULL ||
+	    !(str_starts(s, "ssh-") || str_starts(s, "ecdsa-") ||
+	        str_starts(s, "sk-")))
+		return false;
+	blob++;
+	n = base64_span(blob);
+	return str_starts(blob, "AAAA") && n > 40 &&
+	    (blob[n] == '\0' || blob[n] == ' ');
+}
+
+/* A public key line or a SHA-256 fingerprint. */
 static int
 check_host_key(const char *key, struct err *err)
 {
 	if (check_line("host_key", key, err) == -1)
 		return -1;
-	if (str_starts(key, "SHA256:") && strlen(key) == 7 + 43)
+	if (str_starts(key, "SHA256:") && strlen(key) == 7 + 43 &&
+	    base64_span(key + 7) == 43)
 		return 0;
-	if ((str_starts(key, "ssh-") || str_starts(key, "ecdsa-") ||
-	        str_starts(key, "sk-")) &&
-	    strchr(key, ' ') != NULL)
+	if (is_public_key(key))
 		return 0;
 	return wrong(err, "host_key",
 	    "must be a public key (\"ssh-ed25519 AAAA...\") or its "
