@@ -14,8 +14,9 @@
 #include "base/utf8.h"
 
 #define MIN_MS ((int64_t)1000)
-#define DENIED_MS ((int64_t)8000) /* a password does not get right by itself \
-	                           */
+#define DENIED_MS                                                  \
+	((int64_t)8000) /* a password does not get right by itself \
+	                 */
 #define MAX_MS ((int64_t)60000)
 #define FILE_MAX 8192
 

@@ -20,8 +20,8 @@
 #define SLOWEST_BYTES_MS 20 /* a link of 20 kB a second */
 
 /* After a kill: how long its last output may take to come. */
-#define DRAIN_MS 1500
-#define KILL_EXTRA_MS 6000
+#define DRAIN_MS 1000
+#define KILL_EXTRA_MS 3000
 
 /* A command under way. */
 struct run {
@@ -35,6 +35,7 @@ struct run {
 	size_t sent;
 	struct capture out, err;
 	bool out_open, err_open;
+	bool is_kill;  /* it ends another command; nobody ends it */
 	bool not_sent; /* not a byte of it left us */
 	bool kids;     /* the waiter has children left and takes no more */
 	int64_t began;
@@ -219,7 +220,12 @@ kill_command(struct run *r)
 		.timeout_ms = r->req->grace_ms + KILL_EXTRA_MS,
 		.max_chars = 8000,
 	};
-	struct run k = { .req = &req, .res = &kill, .link = r->link };
+	struct run k = {
+		.req = &req,
+		.res = &kill,
+		.link = r->link,
+		.is_kill = true,
+	};
 	struct buf script;
 	struct err err;
 
@@ -245,8 +251,10 @@ stop_command(struct run *r, enum err_code why)
 
 	r->res->timed_out = why == ERR_TIMEOUT;
 	r->res->cancelled = why == ERR_CANCELLED;
+	if (r->is_kill)
+		return; /* a link that does not answer: leave it at that */
 	kill_command(r);
-	drain = until_in(DRAIN_MS);
+	drain = until_in(r->res->verified == VERIFIED_NO ? 0 : DRAIN_MS);
 	attend(r, &drain, &err);
 	r->res->state =
 	    r->res->verified == VERIFIED_NO ? EXEC_MAY_BE_RUNNING : EXEC_KILLED;
@@ -299,7 +307,7 @@ read_end(struct run *r, struct err *err)
 	res->background_count = t.count;
 	/* Without a subreaper they may be there and not be seen. */
 	if (t.count > 0 || !r->shell->subreaper)
-		link_release(r->link, r->mark);
+		link_release(r->link, r->mark, r->waiter);
 	return 0;
 }
 

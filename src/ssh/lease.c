@@ -129,14 +129,14 @@ lease_ping(struct lease *l, const struct until *until, struct err *err)
 }
 
 void
-lease_release(struct lease *l, const char *mark)
+lease_release(struct lease *l, const char *mark, long waiter)
 {
 	struct buf text;
 
 	if (!l->open)
 		return;
 	buf_init(&text, 128);
-	buf_addf(&text, "r %s\n", mark);
+	buf_addf(&text, "r %s %ld\n", mark, waiter);
 	(void)!fs_write_all(l->ch.in, text.data, text.len);
 	buf_free(&text);
 }

@@ -30,7 +30,7 @@ void lease_close(struct lease *l);
 /* A round trip: proves that the far side is there. */
 int lease_ping(struct lease *l, const struct until *until, struct err *err);
 
-/* Children of this command may outlive the link. */
-void lease_release(struct lease *l, const char *mark);
+/* Children of this command, below this waiter, may outlive the link. */
+void lease_release(struct lease *l, const char *mark, long waiter);
 
 #endif

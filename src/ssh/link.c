@@ -146,10 +146,10 @@ link_proven(struct link *l)
 }
 
 void
-link_release(struct link *l, const char *mark)
+link_release(struct link *l, const char *mark, long waiter)
 {
 	pthread_mutex_lock(&l->lock);
-	lease_release(&l->lease, mark);
+	lease_release(&l->lease, mark, waiter);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -543,6 +543,12 @@ find_shell(struct link *l, const struct until *until, struct err *err)
 			if (s != NULL || err->code != ERR_LIMIT)
 				return s;
 			continue;
+		}
+		if (l->busy == 0 && l->killer != NULL) {
+			/* Better one command without a reserve than none. */
+			s = l->killer;
+			l->killer = NULL;
+			return s;
 		}
 		if (wait_for_room(l, since, until, err) == -1)
 			return NULL;

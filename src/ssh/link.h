@@ -49,7 +49,7 @@ void link_mark(struct link *l, char out[MARK_MAX]);
 void link_proven(struct link *l);
 
 /* The children of this command may outlive the link. */
-void link_release(struct link *l, const char *mark);
+void link_release(struct link *l, const char *mark, long waiter);
 
 /* Connect if need be, and prove the link by a round trip. */
 int link_check(struct link *l, const struct until *until, struct err *err);

@@ -23,7 +23,7 @@ const char script_boot[] = "exec sh -c 'IFS= read -r l && eval \"$l\"'";
  * still until the channel is closed, so that they stay its children.
  */
 static const char waiter[] =
-    "exec 5<&0 6>&1 7>&2 8<> <(:) 2>&8 </dev/null; wait; "
+    "unset RSMCP_WAITER; exec 5<&0 6>&1 7>&2 8<> <(:) 2>&8 </dev/null; wait; "
     "f=/proc/$$/task/$$/children; [ -r $f ] || f=/dev/null; "
     "echo \"$2 bash $3 ${f#/dev/null}\" >&6; "
     "while IFS=\" \" read -r N M L <&5; do "
@@ -62,7 +62,7 @@ static const char command_shell[] =
  * above.  The command is what follows on stdin up to its end.
  */
 static const char plain_waiter[] =
-    "exec 5<&0 6>&1 7>&2 2>/dev/null </dev/null; "
+    "unset RSMCP_WAITER; exec 5<&0 6>&1 7>&2 2>/dev/null </dev/null; "
     "f=/proc/$$/task/$$/children; [ -r $f ] || f=/dev/null; "
     "echo \"$2 $3 $5 ${f#/dev/null}\" >&6; "
     "IFS=\" \" read -r N M L <&5; "
@@ -116,8 +116,11 @@ assign(struct buf *out, const char *name, const char *value)
 }
 
 void
-script_shell(struct buf *out, const char *token)
+script_shell(struct buf *out, const char *token, const char *mark)
 {
+	/* By this the lease finds the waiters of its link. */
+	buf_addf(out, "export RSMCP_WAITER=%.*s.; ", (int)strcspn(mark, "."),
+	    mark);
 	assign(out, "T", token);
 	assign(out, "A", waiter);
 	assign(out, "B", command_shell);
@@ -134,25 +137,28 @@ script_shell(struct buf *out, const char *token)
  *
  * What it is told: M mark of the command (of the link, to end all of it), P
  * mark of the link, A waiter, B command shell, G grace in hundredths of a
- * second, X marks whose processes stay.
+ * second, X marks whose processes stay, W to take the link's waiters with all
+ * below them as well, Y waiters not to be taken.
  *
  * m() lists the living members.  A process that bears another mark of the
  * link is another command's, though it may be a child of the same waiter: the
  * next command shell is already waiting there.  c() is a clock, w() a nap.
  */
 static const char kill_text[] =
-    "z=$$; n() { grep -lsF -e \"RSMCP_CALL=$1\" /proc/[0-9]*/environ | "
+    "z=$$; n() { grep -lsF -e \"RSMCP_${3:-CALL}=$1\" /proc/[0-9]*/environ | "
     "sed \"s|^/proc/\\([0-9]*\\)/.*|$2 \\1|\"; }; "
     "m() { { n \"$M\" m; n \"$P\" o; "
-    "for x in $X; do n \"$x\" x; done; "
+    "for x in $X; do n \"$x\" x; done; for x in $Y; do echo \"y $x\"; done; "
+    "[ -z \"$W\" ] || n \"$P\" w WAITER; "
     "cat /proc/[0-9]*/stat 2>/dev/null; } | "
     "awk -v a=\"$A\" -v b=\"$B\" -v me=\"$z\" "
     "'$1==\"m\" {i[$2]=1; next} $1==\"o\" {o[$2]=1; next} "
-    "$1==\"x\" {ex[$2]=1; next} "
+    "$1==\"x\" {ex[$2]=1; next} $1==\"w\" {w[$2]=1; next} "
+    "$1==\"y\" {y[$2]=1; next} "
     "{p=$1; sub(/^.*\\) /,\"\"); st[p]=$1; pp[p]=$2; "
     "if (b>1 && ($3==b || $4==b)) i[p]=1} "
     "END {for (p in i) delete o[p]; for (p in ex) {delete i[p]; o[p]=1}; "
-    "o[me]=1; if (a>1) i[a]=1; "
+    "for (p in w) if (!(p in y)) i[p]=1; o[me]=1; if (a>1) i[a]=1; "
     "do {n=0; for (p in pp) if (!(p in i) && !(p in o)) { "
     "if (pp[p] in o) {o[p]=1; n++} else if (pp[p] in i) {i[p]=1; n++}}} "
     "while (n); "
@@ -186,7 +192,7 @@ script_kill(struct buf *out, const char *mark, long waiter_pid, long shell_pid,
     int grace_ms)
 {
 	/* The mark is "LINK.number."; the link's own is what comes before. */
-	buf_addf(out, "M=%s P=%.*s. A=%ld B=%ld G=%d X=; ", mark,
+	buf_addf(out, "M=%s P=%.*s. A=%ld B=%ld G=%d W= X= Y=; ", mark,
 	    (int)strcspn(mark, "."), mark, waiter_pid, shell_pid,
 	    grace_ms / 10);
 	buf_adds(out, kill_text);
@@ -195,17 +201,17 @@ script_kill(struct buf *out, const char *mark, long waiter_pid, long shell_pid,
 
 /*
  * The lease: reads a line now and then.  "p N" is answered with "p N" (we are
- * alive, and so is the link), "r MARK" lets go of a command whose children
- * may stay.  The end of its input, or silence, ends the rest.
+ * alive, and so is the link), "r MARK WAITER" lets go of a command whose
+ * children may stay.  The end of its input, or silence, ends the rest.
  *
  * "read -t" is there in bash alone; elsewhere only the end is noticed.
  */
 static const char lease_head[] =
     "exec 2>/dev/null; o=; [ -z \"$BASH_VERSION\" ] || o=\"-t $S\"; "
-    "echo \"$T\"; X=; "
-    "while IFS=\" \" read -r $o c a; do case $c in p) echo \"p $a\";; "
-    "r) X=\"$X $a\";; esac; done; "
-    "exec </dev/null >/dev/null; trap \"\" HUP PIPE; A=0 B=0 G=0 P=$M; ";
+    "echo \"$T\"; X=; Y=; "
+    "while IFS=\" \" read -r $o c a b; do case $c in p) echo \"p $a\";; "
+    "r) X=\"$X $a\"; Y=\"$Y $b\";; esac; done; "
+    "exec </dev/null >/dev/null; trap \"\" HUP PIPE; A=0 B=0 G=0 P=$M W=1; ";
 
 void
 script_lease(struct buf *out, const char *token, const char *link_id,

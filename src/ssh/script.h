@@ -17,7 +17,7 @@ extern const char script_boot[];
  * The line for a channel that runs commands.  It answers with "TOKEN tier
  * reaper children" and then takes "NONCE MARK again" lines.
  */
-void script_shell(struct buf *out, const char *token);
+void script_shell(struct buf *out, const char *token, const char *mark);
 
 /* The line for the lease of a link: ends all its commands when we are gone
  * for "silence_s" seconds. */

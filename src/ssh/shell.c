@@ -46,7 +46,7 @@ write_start(struct shell *s, const char *mark, struct err *err)
 
 	buf_init(&text, 32768);
 	random_hex(s->token, NONCE_LEN / 2);
-	script_shell(&text, s->token);
+	script_shell(&text, s->token, mark);
 	shell_prepare(s, &text, mark);
 	if (fs_write_all(s->ch.in, text.data, text.len) == -1)
 		rc = err_sys(err, "cannot write to the new channel");
