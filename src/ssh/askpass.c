@@ -146,8 +146,10 @@ serve_one(struct askpass *a, int fd)
 	const struct secret *s;
 	struct buf prompt;
 
+	until.cancel_fd = a->stop[0];
 	buf_init(&prompt, PROMPT_MAX);
-	if (read_all(fd, &prompt, &until) == 0) {
+	if (read_all(fd, &prompt, &until) == 0 &&
+	    strlen(prompt.data) == prompt.len) {
 		s = answer_for(a, prompt.data);
 		fs_write_all(fd, s != NULL ? "+" : "-", 1);
 		if (s != NULL)
@@ -297,6 +299,7 @@ int
 askpass_helper(const char *path, const char *prompt, int out)
 {
 	const char *kind = getenv("SSH_ASKPASS_PROMPT");
+	pid_t asker = getppid();
 	struct buf answer;
 	int status = 1;
 
@@ -308,9 +311,9 @@ askpass_helper(const char *path, const char *prompt, int out)
 		fs_write_all(out, answer.data + 1, answer.len - 1);
 		fs_write_all(out, "\n", 1);
 		status = 0;
-	} else {
+	} else if (asker > 1 && getppid() == asker) {
 		/* The ssh that asks, or it would try with nothing. */
-		kill(getppid(), SIGTERM);
+		kill(asker, SIGTERM);
 	}
 	secret_wipe(answer.data, answer.cap);
 	buf_free(&answer);

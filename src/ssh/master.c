@@ -1,6 +1,7 @@
 /* Finding and starting masters. */
 #include "ssh/master.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,9 +76,11 @@ start(struct master *m, const struct sandbox *sb, const char *dir,
 	char *fail = beside(m, "fail");
 	int rc = backoff_check(fail, err);
 
+	/* Nobody answered on it: what is left would be in the way. */
+	if (rc == 0 && unlink(m->path) == -1 && errno != ENOENT)
+		rc =
+		    err_sys(err, "something is in the way; remove %s", m->path);
 	if (rc == 0) {
-		/* Nobody answered on it: what is left would be in the way. */
-		unlink(m->path);
 		rc = login_start(sb, dir, m->path, m->new_key,
 		    sizeof(m->new_key), until, err);
 		if (rc == 0)

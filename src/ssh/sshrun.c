@@ -1,6 +1,7 @@
 /* The ssh program. */
 #include "ssh/sshrun.h"
 
+#include <ctype.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +114,7 @@ sshrun_version(const char *text)
 	long major, minor;
 	char *end;
 
-	if (at == NULL)
+	if (at == NULL || !isdigit((unsigned char)at[strlen("OpenSSH_")]))
 		return 0;
 	major = strtol(at + strlen("OpenSSH_"), &end, 10);
 	if (*end != '.' || major < 0 || major > 1000)
