@@ -108,6 +108,9 @@ answer_for(struct askpass *a, const char *prompt)
 
 	if (which != 0 && !*gave && secret_given(s)) {
 		*gave = true;
+		pthread_mutex_lock(&a->lock);
+		a->refusal.gave_passphrase = a->gave_passphrase;
+		pthread_mutex_unlock(&a->lock);
 		return s;
 	}
 	note_refusal(a, prompt, which, which != 0 && *gave);

@@ -44,6 +44,7 @@ struct askpass_refusal {
 	char prompt[200];
 	char which; /* as askpass_match() says */
 	bool given; /* the secret had been given before: it is wrong */
+	bool gave_passphrase; /* whether or not a prompt was refused */
 };
 void askpass_refused(struct askpass *a, struct askpass_refusal *out);
 

@@ -26,6 +26,7 @@
 #define SECRET_MS 30000
 #define TARGET_MS 10000
 #define KEY_FILE_MAX 65536
+#define WORDS_MAX ((size_t)128 << 10)
 
 /* Key exchange and authentication come on top of connecting. */
 #define LOGIN_EXTRA_MS 15000
@@ -433,35 +434,76 @@ add_remembered(struct buf *text, const struct until *until)
 }
 
 /*
+ * Run ssh with its own words in a file: what comes on stderr may as well be
+ * the server's banner, or a proxy's.  Appends the words to "said"; those of
+ * stderr only if "all" is set, or if there are no others.
+ */
+static int
+run_logged(struct attempt *a, json_t *argv, const struct askpass *ask, bool all,
+    struct proc_result *res, struct buf *said, const struct until *until,
+    struct err *err)
+{
+	char *path = conf_path(a->sb, a->runtime_dir, "log");
+	struct err ignored;
+	int rc;
+
+	unlink(path);
+	json_array_insert_new(argv, 1, json_string("-E"));
+	json_array_insert_new(argv, 2, json_string(path));
+	rc = sshrun(argv, ask, ask != NULL || !all, res, until, err);
+	if (rc == 0) {
+		fs_read(path, said, &ignored);
+		if (all || said->len == 0)
+			buf_add(said, res->err.data, res->err.len);
+	}
+	unlink(path);
+	free(path);
+	return rc;
+}
+
+/*
  * Why the login failed.  Behind a proxy a master keeps the reason to itself,
  * so ssh is asked once more, without trying to log in.
  */
 static int
-explain_failure(struct attempt *a, const char *said, const struct until *until,
+explain_failure(struct attempt *a, struct buf *said, const struct until *until,
     struct err *err)
 {
 	struct proc_result res;
-	struct buf text;
 	json_t *argv;
-	int rc;
 
-	buf_init(&text, 2 * (size_t)65536);
-	buf_adds(&text, said);
 	if (a->target.proxied &&
-	    (strstr(said, "kex_exchange_identification") != NULL ||
-	        strstr(said, "UNKNOWN port") != NULL)) {
+	    (strstr(said->data, "kex_exchange_identification") != NULL ||
+	        strstr(said->data, "UNKNOWN port") != NULL)) {
 		argv = sshconf_diagnose(a->sb, a->conf);
-		if (sshrun(argv, NULL, false, &res, until, err) == 0) {
-			buf_reset(&text);
-			buf_add(&text, res.err.data, res.err.len);
+		buf_reset(said);
+		if (run_logged(a, argv, NULL, true, &res, said, until, err) ==
+		    0)
 			proc_result_free(&res);
-		}
 		json_decref(argv);
 	}
-	add_remembered(&text, until);
-	rc = explain_login(a->sb, text.data, err);
-	buf_free(&text);
-	return rc;
+	add_remembered(said, until);
+	return explain_login(a->sb, said->data, err);
+}
+
+/* A login that ended without success. */
+static int
+explain_end(struct attempt *a, struct buf *said, const struct until *until,
+    struct err *err)
+{
+	struct askpass_refusal refusal;
+
+	askpass_refused(a->askpass, &refusal);
+	if (refusal.prompt[0] != '\0')
+		return explain_refusal(a, &refusal, err);
+	/* ssh asks once, and goes on without the key. */
+	if (refusal.gave_passphrase &&
+	    strstr(said->data, "Permission denied (") != NULL)
+		return err_set(err, ERR_DENIED,
+		    "the passphrase of the key file %s of %s is wrong, or the "
+		    "server does not accept this key",
+		    a->sb->key_file, a->sb->name);
+	return explain_failure(a, said, until, err);
 }
 
 /* One try, with these algorithms for the host key (NULL: as ssh likes). */
@@ -477,25 +519,23 @@ try_login(struct attempt *a, const char *algorithms, const struct until *until,
 		.host_key_algorithms = algorithms,
 	};
 	json_t *argv = sshconf_master(a->sb, a->conf, a->socket, &extra);
-	struct askpass_refusal refusal;
 	struct proc_result res;
-	int rc = sshrun(argv, a->askpass, true, &res, until, err);
+	struct buf said;
+	int rc;
 
+	buf_init(&said, WORDS_MAX);
+	rc = run_logged(a, argv, a->askpass, false, &res, &said, until, err);
 	json_decref(argv);
-	if (rc == -1) {
-		if (err->code == ERR_TIMEOUT)
-			return err_set(err, ERR_TIMEOUT,
-			    "the login to %s took longer than %d seconds",
-			    a->sb->name,
-			    a->sb->connect_timeout_s + LOGIN_EXTRA_MS / 1000);
-		return -1;
+	if (rc == 0) {
+		if (res.exit_code != 0)
+			rc = explain_end(a, &said, until, err);
+		proc_result_free(&res);
+	} else if (err->code == ERR_TIMEOUT) {
+		err_set(err, ERR_TIMEOUT,
+		    "the login to %s took longer than %d seconds", a->sb->name,
+		    a->sb->connect_timeout_s + LOGIN_EXTRA_MS / 1000);
 	}
-	askpass_refused(a->askpass, &refusal);
-	if (res.exit_code != 0 && refusal.prompt[0] != '\0')
-		rc = explain_refusal(a, &refusal, err);
-	else if (res.exit_code != 0)
-		rc = explain_failure(a, res.err.data, until, err);
-	proc_result_free(&res);
+	buf_free(&said);
 	return rc;
 }
 

@@ -144,7 +144,7 @@ void
 master_end(const struct master *m)
 {
 	static const char *const ends[] = { "lock", "fail", "conf", "look",
-		"pin", NULL };
+		"pin", "log", NULL };
 	char *path;
 	size_t i;
 

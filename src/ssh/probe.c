@@ -213,6 +213,16 @@ csv_field(char **at)
 	return f;
 }
 
+/* What is left of a line: a last field that may hold commas. */
+static char *
+csv_rest(char **at)
+{
+	char *f = *at;
+
+	*at = NULL;
+	return f == NULL ? NULL : f + strspn(f, " \t");
+}
+
 /* A number, or NAN for "[N/A]", "[Not Supported]" and the like. */
 static double
 csv_number(char **at)
@@ -260,10 +270,12 @@ gpu_processes(const char *uuid, const char *procs, const char *ps)
 		const char *id = csv_field(&line);
 		const char *pid = csv_field(&line);
 		double mb = csv_number(&line);
-		const char *name = csv_field(&line);
+		const char *name = csv_rest(&line);
+		int64_t n;
 		json_t *o;
 
-		if (pid == NULL || strcmp(id, uuid) != 0)
+		if (pid == NULL || strcmp(id, uuid) != 0 ||
+		    str_to_int(pid, 1, INT32_MAX, &n) == -1)
 			continue;
 		o = json_object();
 		json_object_set_new(o, "pid",
@@ -317,7 +329,7 @@ read_nvidia(struct gpus *g, char *text, const char *procs, const char *ps)
 		double used = csv_number(&line);
 		double total = csv_number(&line);
 		const char *uuid = csv_field(&line);
-		const char *name = csv_field(&line);
+		const char *name = csv_rest(&line);
 		json_t *o;
 
 		if (!isfinite(index) || name == NULL) {

@@ -48,8 +48,7 @@ fixed_options(struct buf *out)
 	line(out, "RequestTTY", "no");
 	line(out, "RemoteCommand", "none");
 	line(out, "EscapeChar", "none");
-	/* Less than this prints the server's banner among the errors. */
-	line(out, "LogLevel", "ERROR");
+	line(out, "LogLevel", "INFO");
 }
 
 static void
