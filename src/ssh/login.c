@@ -434,12 +434,12 @@ add_remembered(struct buf *text, const struct until *until)
 }
 
 /*
- * Run ssh with its own words in a file: what comes on stderr may as well be
- * the server's banner, or a proxy's.  Appends the words to "said"; those of
- * stderr only if "all" is set, or if there are no others.
+ * Run ssh, as a master or to learn why one failed, with its own words in a
+ * file: what comes on stderr may as well be the server's banner.  Appends the
+ * words to "said".  A proxy's are on stderr, and only there.
  */
 static int
-run_logged(struct attempt *a, json_t *argv, const struct askpass *ask, bool all,
+run_logged(struct attempt *a, json_t *argv, bool master,
     struct proc_result *res, struct buf *said, const struct until *until,
     struct err *err)
 {
@@ -450,10 +450,10 @@ run_logged(struct attempt *a, json_t *argv, const struct askpass *ask, bool all,
 	unlink(path);
 	json_array_insert_new(argv, 1, json_string("-E"));
 	json_array_insert_new(argv, 2, json_string(path));
-	rc = sshrun(argv, ask, ask != NULL || !all, res, until, err);
+	rc = sshrun(argv, master ? a->askpass : NULL, master, res, until, err);
 	if (rc == 0) {
 		fs_read(path, said, &ignored);
-		if (all || said->len == 0)
+		if (!master || said->len == 0)
 			buf_add(said, res->err.data, res->err.len);
 	}
 	unlink(path);
@@ -477,8 +477,7 @@ explain_failure(struct attempt *a, struct buf *said, const struct until *until,
 	        strstr(said->data, "UNKNOWN port") != NULL)) {
 		argv = sshconf_diagnose(a->sb, a->conf);
 		buf_reset(said);
-		if (run_logged(a, argv, NULL, true, &res, said, until, err) ==
-		    0)
+		if (run_logged(a, argv, false, &res, said, until, err) == 0)
 			proc_result_free(&res);
 		json_decref(argv);
 	}
@@ -524,7 +523,7 @@ try_login(struct attempt *a, const char *algorithms, const struct until *until,
 	int rc;
 
 	buf_init(&said, WORDS_MAX);
-	rc = run_logged(a, argv, a->askpass, false, &res, &said, until, err);
+	rc = run_logged(a, argv, true, &res, &said, until, err);
 	json_decref(argv);
 	if (rc == 0) {
 		if (res.exit_code != 0)
