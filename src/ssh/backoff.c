@@ -33,8 +33,10 @@ now_ms(void)
 int64_t
 backoff_next(int64_t last_ms, enum err_code code)
 {
-	int64_t wait = last_ms > 0 ? last_ms * 2 : MIN_MS;
+	int64_t wait = MIN_MS;
 
+	if (last_ms > 0)
+		wait = last_ms < MAX_MS ? last_ms * 2 : MAX_MS;
 	if (code == ERR_DENIED && wait < DENIED_MS)
 		wait = DENIED_MS;
 	return wait < MAX_MS ? wait : MAX_MS;
@@ -55,20 +57,27 @@ read_file(const char *path)
 	return o;
 }
 
+/* The code of a file that anything may have happened to. */
+static enum err_code
+known_code(int64_t code)
+{
+	return code > ERR_NONE && code <= ERR_CANCELLED ? (enum err_code)code
+	                                                : ERR_IO;
+}
+
 int
 backoff_check(const char *path, struct err *err)
 {
 	json_t *o = read_file(path);
-	int64_t wait =
-	    json_integer_value(json_object_get(o, "next")) - now_ms();
+	int64_t next = json_integer_value(json_object_get(o, "next"));
+	int64_t code = json_integer_value(json_object_get(o, "code"));
+	int64_t wait = next > 0 ? next - now_ms() : 0;
 	const char *msg = decode_text(json_object_get(o, "message"));
 	int rc = 0;
 
 	/* Longer than it can be: a clock was changed. */
 	if (wait > 0 && wait <= MAX_MS && msg != NULL)
-		rc = err_set(err,
-		    (enum err_code)json_integer_value(
-		        json_object_get(o, "code")),
+		rc = err_set(err, known_code(code),
 		    "not tried again for %d s after a failure: %s",
 		    (int)(wait / 1000) + 1, msg);
 	json_decref(o);

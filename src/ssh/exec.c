@@ -53,16 +53,16 @@ exec_result_free(struct exec_result *res)
 	memset(res, 0, sizeof(*res));
 }
 
-/* The latest second of the far side's clock at which it may begin. */
+/* The latest second of the far side's clock at which it may begin.  That
+ * clock was told in whole seconds, hence two more. */
 static int64_t
-not_after(const struct shell *s, int64_t timeout_ms, size_t len)
+not_after(const struct run *r, size_t len)
 {
-	int64_t elapsed = clock_ms() - s->near_time;
 	int64_t travel = TRAVEL_MS + (int64_t)len / SLOWEST_BYTES_MS;
 
-	if (travel > timeout_ms)
-		travel = timeout_ms;
-	return s->far_time + (elapsed + travel) / 1000 + 1;
+	if (travel > r->req->timeout_ms)
+		travel = r->req->timeout_ms;
+	return (link_far_clock(r->link) + travel) / 1000 + 2;
 }
 
 /* The command, and in the same write what prepares the next one. */
@@ -75,8 +75,7 @@ make_input(struct run *r)
 	char mark[MARK_MAX];
 
 	buf_init(&r->input, SIZE_MAX);
-	buf_addf(&r->input, "%" PRId64 " %zu %zu\n",
-	    not_after(s, r->req->timeout_ms, m), n, m);
+	buf_addf(&r->input, "%" PRId64 " %zu %zu\n", not_after(r, m), n, m);
 	buf_adds(&r->input, cwd);
 	if (s->tier != SHELL_BASH && n > 0)
 		buf_adds(&r->input, "\n");

@@ -83,7 +83,7 @@ wrong_pin(const struct sandbox *sb, const char *shown, struct err *err)
 static int
 changed_key(const struct sandbox *sb, const char *text, struct err *err)
 {
-	char print[128], old[128], place[256];
+	char print[128], old[128], place[256], line[WORDS_MAX];
 	const char *at;
 
 	word_after(text, "key sent by the remote host is", print,
@@ -94,14 +94,17 @@ changed_key(const struct sandbox *sb, const char *text, struct err *err)
 	at = strstr(text, "Offending ");
 	word_after(at != NULL ? at : "", " key in ", place, sizeof(place));
 	word_after(text, "remembered key is", old, sizeof(old));
+	/* With a jump host, whose key it is. */
+	if (!line_with(text, "has changed and you", line, sizeof(line)))
+		last_words(text, line, sizeof(line));
 	return err_set(err, ERR_DENIED,
 	    "the host key of %s has CHANGED: it shows %s, but %s%sis remembered "
 	    "in %s. Nothing was sent. Either the machine was reinstalled or "
 	    "somebody is in between: ask its owner, and if the new key is "
-	    "right, remove that line",
+	    "right, remove that line (ssh: %s)",
 	    sb->name, print[0] != '\0' ? print : "another key", old,
 	    old[0] != '\0' ? " " : "another ",
-	    place[0] != '\0' ? place : "known_hosts");
+	    place[0] != '\0' ? place : "known_hosts", line);
 }
 
 static int

@@ -36,13 +36,25 @@ has_line(const char *text, const char *line, size_t len)
 	return false;
 }
 
+/* Is the line about this host?  A hashed name may be anybody's. */
+static bool
+is_about(const char *line, const char *host)
+{
+	size_t n = strcspn(line, " \n");
+
+	return host == NULL || line[0] == '|' ||
+	    memmem(line, n, host, strlen(host)) != NULL;
+}
+
 void
-hostkeys_new(struct buf *out, const char *before, const char *after)
+hostkeys_new(struct buf *out, const char *before, const char *after,
+    const char *host)
 {
 	while (*after != '\0') {
 		size_t n = strcspn(after, "\n");
 
-		if (n > 0 && !has_line(before, after, n)) {
+		if (n > 0 && is_about(after, host) &&
+		    !has_line(before, after, n)) {
 			buf_add(out, after, n);
 			buf_addc(out, '\n');
 		}

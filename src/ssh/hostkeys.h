@@ -11,8 +11,10 @@
 /* The content of a known_hosts file; empty if there is none. */
 void hostkeys_read(const char *path, struct buf *out);
 
-/* Append the lines of "after" that are not in "before".  Pure. */
-void hostkeys_new(struct buf *out, const char *before, const char *after);
+/* Append the lines of "after" about this host (NULL: any) that are not in
+ * "before": other logins write to the same file.  Pure. */
+void hostkeys_new(struct buf *out, const char *before, const char *after,
+    const char *host);
 
 /*
  * Append "[host]:port ED25519 SHA256:..." for each line, with ", " between;

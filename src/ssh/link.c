@@ -60,6 +60,8 @@ struct link {
 	int64_t proven; /* when the far side last answered */
 	int64_t used;   /* when somebody last wanted it */
 	int64_t pinged;
+	int64_t ahead; /* the far side's clock less ours, in ms; the largest */
+	bool ahead_known; /* that a shell of this generation told */
 	char news[256];
 
 	pthread_t keeper;
@@ -137,6 +139,28 @@ link_mark(struct link *l, char out[MARK_MAX])
 	pthread_mutex_unlock(&l->lock);
 }
 
+int64_t
+link_far_clock(struct link *l)
+{
+	int64_t now;
+
+	pthread_mutex_lock(&l->lock);
+	now = clock_ms() + l->ahead;
+	pthread_mutex_unlock(&l->lock);
+	return now;
+}
+
+/* A shell became ready and told its time. */
+static void
+learn_clock(struct link *l, const struct shell *s)
+{
+	pthread_mutex_lock(&l->lock);
+	if (!l->ahead_known || s->ahead > l->ahead)
+		l->ahead = s->ahead;
+	l->ahead_known = true;
+	pthread_mutex_unlock(&l->lock);
+}
+
 void
 link_proven(struct link *l)
 {
@@ -185,6 +209,7 @@ let_go(struct link *l)
 	}
 	l->connected = false;
 	memset(l->full, 0, sizeof(l->full));
+	l->ahead_known = false;
 	l->generation++;
 }
 
@@ -577,9 +602,13 @@ take_once(struct link *l, bool always, bool *lost, const struct until *until,
 	pthread_mutex_unlock(&l->lock);
 	if (s == NULL)
 		return NULL;
-	if (shell_ready(s, &ready, err) == 0)
+	if (shell_ready(s, &ready, err) == 0) {
+		learn_clock(l, s);
 		return s;
-	*lost = true;
+	}
+	*lost = err->code == ERR_IO;
+	if (err->code == ERR_TIMEOUT)
+		no_shell(l, err);
 	link_give(l, s, false);
 	return NULL;
 }
@@ -621,8 +650,10 @@ link_take_killer(struct link *l, const struct until *until, struct err *err)
 	pthread_mutex_unlock(&l->lock);
 	if (s == NULL)
 		return NULL;
-	if (shell_ready(s, until, err) == 0)
+	if (shell_ready(s, until, err) == 0) {
+		learn_clock(l, s);
 		return s;
+	}
 	link_give(l, s, false);
 	return NULL;
 }

@@ -45,6 +45,9 @@ void link_give(struct link *l, struct shell *s, bool usable);
 /* A mark for the next command of a shell. */
 void link_mark(struct link *l, char out[MARK_MAX]);
 
+/* The far side's clock now, in ms, as far as the shells have told. */
+int64_t link_far_clock(struct link *l);
+
 /* The far side answered just now. */
 void link_proven(struct link *l);
 

@@ -230,6 +230,25 @@ write_pin(const struct sandbox *sb, const char *runtime_dir, struct err *err)
 	return path;
 }
 
+/* The public half alone will do if an agent has the other. */
+static int
+check_key_file(const struct sandbox *sb, struct err *err)
+{
+	char *public;
+	bool there;
+
+	if (sb->key_file == NULL)
+		return 0;
+	public = xasprintf("%s.pub", sb->key_file);
+	there = access(sb->key_file, F_OK) == 0 || access(public, F_OK) == 0;
+	free(public);
+	if (there)
+		return 0;
+	return err_set(err, ERR_NOT_FOUND,
+	    "the key file %s of %s does not exist, or cannot be reached",
+	    sb->key_file, sb->name);
+}
+
 /*
  * Is it a DSA key?  The name of its type stands in the file in base64, at one
  * of three alignments, or plainly in the older form.
@@ -469,13 +488,17 @@ static int
 explain_failure(struct attempt *a, struct buf *said, const struct until *until,
     struct err *err)
 {
+	struct sshconf_extra extra = {
+		.pin_file = a->pin_file,
+		.pin_command = a->pin_command,
+	};
 	struct proc_result res;
 	json_t *argv;
 
 	if (a->target.proxied &&
 	    (strstr(said->data, "kex_exchange_identification") != NULL ||
 	        strstr(said->data, "UNKNOWN port") != NULL)) {
-		argv = sshconf_diagnose(a->sb, a->conf);
+		argv = sshconf_diagnose(a->sb, a->conf, &extra);
 		buf_reset(said);
 		if (run_logged(a, argv, false, &res, said, until, err) == 0)
 			proc_result_free(&res);
@@ -579,7 +602,8 @@ run_login(struct attempt *a, char *new_key, size_t size,
 	hostkeys_read(a->known_hosts, &after);
 	buf_init(&lines, 65536);
 	buf_init(&news, size - 1);
-	hostkeys_new(&lines, before.data, after.data);
+	hostkeys_new(&lines, before.data, after.data,
+	    a->target.proxied ? NULL : a->target.host);
 	hostkeys_describe(&news, lines.data, a->sb->name, until);
 	snprintf(new_key, size, "%s", news.data);
 	buf_free(&before);
@@ -602,6 +626,8 @@ login_start(const struct sandbox *sb, const char *runtime_dir,
 	int rc;
 
 	rc = sshrun_check(until, err);
+	if (rc == 0)
+		rc = check_key_file(sb, err);
 	if (rc == 0)
 		rc = check_dsa(sb, &a.dsa, until, err);
 	if (rc == 0)

@@ -156,8 +156,7 @@ look_at(struct shell *s, struct shell_stream *st, struct err *err)
 	st->ready = true;
 	s->pid = pid;
 	s->waiter = waiter;
-	s->far_time = time;
-	s->near_time = clock_ms();
+	s->ahead = time * 1000 - clock_ms();
 	return 0;
 }
 

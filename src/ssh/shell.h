@@ -38,11 +38,11 @@ struct shell {
 	char token[NONCE_LEN + 1];
 	char nonce[NONCE_LEN + 1];
 	char mark[MARK_MAX];
-	long waiter, pid;    /* process ids there */
-	int64_t far_time;    /* its clock in seconds, ... */
-	int64_t near_time;   /* ... and ours in ms, when it became ready */
-	int64_t opened;      /* our clock */
-	int master;          /* on which of the link's masters */
+	long waiter, pid; /* process ids there */
+	int64_t ahead;    /* its clock less ours, in ms; too small if the ready
+	                   * line was read late, never too large */
+	int64_t opened;   /* our clock */
+	int master;       /* on which of the link's masters */
 	unsigned generation; /* of the link */
 	struct shell *next;
 };

@@ -198,7 +198,8 @@ pinned(json_t *argv, const struct sshconf_extra *extra)
 
 /* A login that cannot succeed, for what ssh says on the way. */
 json_t *
-sshconf_diagnose(const struct sandbox *sb, const char *file)
+sshconf_diagnose(const struct sandbox *sb, const char *file,
+    const struct sshconf_extra *extra)
 {
 	json_t *argv = json_array();
 
@@ -210,6 +211,7 @@ sshconf_diagnose(const struct sandbox *sb, const char *file)
 	option(argv, "ControlMaster=no");
 	option(argv, "PubkeyAuthentication=no");
 	option(argv, "PreferredAuthentications=none");
+	pinned(argv, extra);
 	sshconf_target(argv, sb);
 	add(argv, "--");
 	add(argv, sb->host);

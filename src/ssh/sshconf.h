@@ -48,7 +48,8 @@ json_t *sshconf_master(const struct sandbox *sb, const char *file,
  * The command line for a login that cannot succeed: nothing is tried.  With a
  * ProxyJump a master hides why it failed; this one tells.
  */
-json_t *sshconf_diagnose(const struct sandbox *sb, const char *file);
+json_t *sshconf_diagnose(const struct sandbox *sb, const char *file,
+    const struct sshconf_extra *extra);
 
 /* The options for the target alone; also good for "ssh -G". */
 void sshconf_target(json_t *argv, const struct sandbox *sb);
