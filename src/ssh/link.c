@@ -1,77 +1,21 @@
 /*
- * Links.
- *
- * The lock guards everything in a link.  Slow work (logging in, opening a
- * channel, proving) is done by the thread that needs it, without the lock;
- * "connecting" keeps others from doing the same, and they wait at the gate.
- *
- * A generation is one set of masters.  When a link is found dead, the
- * generation ends: its masters are retired and its shells dropped as they
- * come back.
+ * Links: connecting, proving, lending shells.  link_inside.h tells how the
+ * parts play together.
  */
-#include "ssh/link.h"
-
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/fs.h"
-#include "base/gate.h"
-#include "base/log.h"
 #include "base/mem.h"
-#include "base/random.h"
-#include "ssh/lease.h"
-#include "ssh/master.h"
+#include "ssh/link_inside.h"
 
 /* How long the far side keeps commands alive without hearing from us. */
 #define LEASE_SILENCE_S 60
-#define LEASE_PING_MS 15000
 
 /* A link that answered within this time is taken to be alive. */
 #define PROVEN_MS 10000
-#define PROVE_MS 2000
 
-#define SPARE_SHELLS 2     /* kept ready while a sandbox is in use */
-#define SHELL_AGE_MS 60000 /* older ones are renewed */
-#define IDLE_MS 300000     /* then a link lets go of everything */
-#define TICK_MS 1000
-#define READY_MS 30000   /* for rc files of the far side */
 #define ROOM_STEP_MS 500 /* between looks for room */
-
-struct link {
-	const struct sandbox *sb;
-	char id[RANDOM_HEX(8)];
-	pthread_mutex_t lock;
-	struct gate gate; /* shells came back, or connecting ended */
-	bool connected;
-	bool connecting;
-	unsigned generation;
-	struct master masters[MASTERS_MAX];
-	int count;              /* masters of this generation */
-	bool full[MASTERS_MAX]; /* that has no room for a channel */
-	unsigned busy;          /* shells that were taken */
-	struct lease lease;
-	struct shell *idle;   /* ready or about to be */
-	struct shell *killer; /* the reserve */
-	unsigned idle_count;
-	unsigned marks;
-	int64_t proven; /* when the far side last answered */
-	int64_t used;   /* when somebody last wanted it */
-	int64_t pinged;
-	int64_t ahead; /* the far side's clock less ours, in ms; the largest */
-	bool ahead_known; /* that a shell of this generation told */
-	char news[256];
-
-	pthread_t keeper;
-	bool keeping;
-	bool brief;  /* for a call or two: no keeper */
-	int stop[2]; /* pipe; its write end closed: the keeper stops */
-	bool ending;
-	struct gate keeper_gate;
-	struct link *next;
-};
 
 struct links {
 	bool brief;
@@ -187,8 +131,8 @@ link_news(struct link *l, char *out, size_t size)
 }
 
 /* With the lock held: drop what hangs on the masters of this generation. */
-static void
-let_go(struct link *l)
+void
+link_let_go(struct link *l)
 {
 	struct shell *s;
 
@@ -221,7 +165,7 @@ give_up(struct link *l)
 
 	for (i = 0; i < l->count; i++)
 		master_retire(&l->masters[i]);
-	let_go(l);
+	link_let_go(l);
 }
 
 /* Log in once more, as master number "count".  Without the lock; only the
@@ -343,8 +287,8 @@ no_shell(struct link *l, struct err *err)
 }
 
 /* With the lock held: keep a shell for a later call. */
-static void
-push_idle(struct link *l, struct shell *s)
+void
+link_keep(struct link *l, struct shell *s)
 {
 	if (l->killer == NULL) {
 		l->killer = s;
@@ -380,7 +324,7 @@ connect_link(struct link *l, const struct until *until, struct err *err)
 		if (s == NULL)
 			return no_shell(l, err);
 		pthread_mutex_lock(&l->lock);
-		push_idle(l, s);
+		link_keep(l, s);
 		pthread_mutex_unlock(&l->lock);
 	}
 	if (lease_wait(&l->lease, &ready, err) == -1)
@@ -389,24 +333,6 @@ connect_link(struct link *l, const struct until *until, struct err *err)
 	l->proven = l->pinged = clock_ms();
 	pthread_mutex_unlock(&l->lock);
 	return 0;
-}
-
-static void *keep(void *arg);
-
-/* With the lock held. */
-static void
-start_keeper(struct link *l)
-{
-	struct err err;
-
-	if (l->keeping || l->brief)
-		return;
-	if (fs_pipe(l->stop, &err) == -1)
-		log_warn("cannot keep shells ready: %s", err.msg);
-	else if (pthread_create(&l->keeper, NULL, keep, l) == 0)
-		l->keeping = true;
-	else
-		log_warn("cannot start a thread for %s", l->sb->name);
 }
 
 /* With the lock held: wait for a login that another thread is doing. */
@@ -437,9 +363,9 @@ ensure_connected(struct link *l, const struct until *until, struct err *err)
 	l->connecting = false;
 	if (rc == 0) {
 		l->connected = true;
-		start_keeper(l);
+		keeper_start(l);
 	} else {
-		let_go(l);
+		link_let_go(l);
 	}
 	gate_open(&l->gate);
 	return rc;
@@ -447,8 +373,9 @@ ensure_connected(struct link *l, const struct until *until, struct err *err)
 
 /* With the lock held, before and after: ask the lease, if the last sign of
  * life is old. */
-static int
-prove(struct link *l, const struct until *until, bool always, struct err *err)
+int
+link_prove(struct link *l, const struct until *until, bool always,
+    struct err *err)
 {
 	struct until soon = until_within(until, PROVE_MS);
 	int64_t now = clock_ms();
@@ -477,7 +404,7 @@ ensure_alive(struct link *l, const struct until *until, bool always,
 	for (tries = 0; tries < 2; tries++) {
 		if (ensure_connected(l, until, err) == -1)
 			return -1;
-		if (prove(l, until, always, err) == 0)
+		if (link_prove(l, until, always, err) == 0)
 			return 0;
 		if (err->code == ERR_CANCELLED)
 			return -1;
@@ -504,8 +431,8 @@ pop_idle(struct link *l)
  * With the lock held, before and after: a further shell, or NULL with
  * ERR_LIMIT if the server allows none.
  */
-static struct shell *
-more(struct link *l, bool grow, const struct until *until, struct err *err)
+struct shell *
+link_more(struct link *l, bool grow, const struct until *until, struct err *err)
 {
 	unsigned generation = l->generation;
 	struct shell *s;
@@ -564,7 +491,7 @@ find_shell(struct link *l, const struct until *until, struct err *err)
 			return NULL;
 		}
 		if (!all_full(l)) {
-			s = more(l, true, until, err);
+			s = link_more(l, true, until, err);
 			if (s != NULL || err->code != ERR_LIMIT)
 				return s;
 			continue;
@@ -636,7 +563,7 @@ link_take_killer(struct link *l, const struct until *until, struct err *err)
 	pthread_mutex_lock(&l->lock);
 	s = pop_idle(l);
 	if (s == NULL && l->connected && !all_full(l))
-		s = more(l, true, until, err);
+		s = link_more(l, true, until, err);
 	while (s == NULL && l->connected) {
 		s = l->killer;
 		l->killer = NULL;
@@ -668,7 +595,7 @@ link_give(struct link *l, struct shell *s, bool usable)
 			l->full[s->master] = false;
 		shell_free(s);
 	} else {
-		push_idle(l, s);
+		link_keep(l, s);
 	}
 	gate_open(&l->gate);
 	pthread_mutex_unlock(&l->lock);
@@ -686,112 +613,11 @@ link_check(struct link *l, const struct until *until, struct err *err)
 	return rc;
 }
 
-/* With the lock held: take out the idle shells that are too old. */
-static struct shell *
-take_old(struct link *l, int64_t now)
-{
-	struct shell **at = &l->idle, *s, *old = NULL;
-
-	while ((s = *at) != NULL) {
-		if (now - s->opened < SHELL_AGE_MS) {
-			at = &s->next;
-			continue;
-		}
-		*at = s->next;
-		l->idle_count--;
-		s->next = old;
-		old = s;
-	}
-	return old;
-}
-
-/* What the keeper does ends at once when the link is to end. */
-static struct until
-keeper_until(const struct link *l, int64_t ms)
-{
-	struct until u = until_in(ms);
-
-	u.cancel_fd = l->stop[0];
-	return u;
-}
-
-/* With the lock held, before and after: shells for the next calls. */
-static void
-keep_spare(struct link *l)
-{
-	struct until until = keeper_until(l, READY_MS);
-	struct err err;
-	struct shell *s;
-
-	while (l->connected && !l->ending && !l->connecting &&
-	    l->idle_count + (l->killer == NULL) < SPARE_SHELLS) {
-		s = more(l, false, &until, &err);
-		if (s == NULL)
-			return;
-		push_idle(l, s);
-	}
-}
-
-/* With the lock held: one look after the link. */
-static void
-tend(struct link *l)
-{
-	int64_t now = clock_ms();
-	struct until soon = keeper_until(l, PROVE_MS);
-	struct shell *s, *old;
-	struct err err;
-
-	if (!l->connected || l->connecting)
-		return;
-	if (now - l->used > IDLE_MS) {
-		let_go(l);
-		return;
-	}
-	if (now - l->pinged > LEASE_PING_MS &&
-	    prove(l, &soon, true, &err) == -1) {
-		/* The next call finds out; the far side has its lease. */
-		l->pinged = now;
-		return;
-	}
-	for (old = take_old(l, now); (s = old) != NULL;) {
-		old = s->next;
-		l->full[s->master] = false;
-		shell_free(s);
-	}
-	keep_spare(l);
-}
-
-static void *
-keep(void *arg)
-{
-	struct link *l = arg;
-	struct err err;
-
-	pthread_mutex_lock(&l->lock);
-	while (!l->ending) {
-		struct until tick = until_in(TICK_MS);
-
-		tend(l);
-		if (!l->ending)
-			gate_wait(&l->keeper_gate, &l->lock, &tick, &err);
-	}
-	pthread_mutex_unlock(&l->lock);
-	return NULL;
-}
-
 static void
 link_free(struct link *l)
 {
-	pthread_mutex_lock(&l->lock);
-	l->ending = true;
-	gate_open(&l->keeper_gate);
-	pthread_mutex_unlock(&l->lock);
-	if (l->keeping) {
-		close(l->stop[1]);
-		pthread_join(l->keeper, NULL);
-		close(l->stop[0]);
-	}
-	let_go(l);
+	keeper_stop(l);
+	link_let_go(l);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
 }

@@ -30,6 +30,17 @@ struct login_target {
 	bool proxied;      /* by a jump host or a command */
 };
 
+/* The path of a file of this sandbox in the runtime directory: "NAME.end".
+ * Caller frees. */
+char *login_path(const struct sandbox *sb, const char *runtime_dir,
+    const char *end);
+
+/* Write the configuration file for ssh, as "NAME.end"; its path, or NULL.  The
+ * user's and the system's own are filled in.  Caller frees. */
+struct sshconf;
+char *login_write_conf(const struct sandbox *sb, const char *runtime_dir,
+    struct sshconf *conf, const char *end, struct err *err);
+
 int login_target(struct login_target *t, const struct sandbox *sb,
     const char *runtime_dir, const struct until *until, struct err *err);
 void login_target_free(struct login_target *t);

@@ -1,0 +1,81 @@
+/*
+ * The inside of a link, shared by link.c and keeper.c.
+ *
+ * The lock guards everything in a link.  Slow work (logging in, opening a
+ * channel, proving) is done by the thread that needs it, without the lock;
+ * "connecting" keeps others from doing the same, and they wait at the gate.
+ *
+ * A generation is one set of masters.  When a link is found dead, the
+ * generation ends: its masters are retired and its shells dropped as they
+ * come back.
+ */
+#ifndef SSH_LINK_INSIDE_H
+#define SSH_LINK_INSIDE_H
+
+#include <pthread.h>
+
+#include "base/gate.h"
+#include "base/random.h"
+#include "ssh/lease.h"
+#include "ssh/link.h"
+#include "ssh/master.h"
+
+#define PROVE_MS 2000
+#define SPARE_SHELLS 2 /* kept ready while a sandbox is in use */
+#define READY_MS 30000 /* for rc files of the far side */
+
+struct link {
+	const struct sandbox *sb;
+	char id[RANDOM_HEX(8)];
+	pthread_mutex_t lock;
+	struct gate gate; /* shells came back, or connecting ended */
+	bool connected;
+	bool connecting;
+	unsigned generation;
+	struct master masters[MASTERS_MAX];
+	int count;              /* masters of this generation */
+	bool full[MASTERS_MAX]; /* that has no room for a channel */
+	unsigned busy;          /* shells that were taken */
+	struct lease lease;
+	struct shell *idle;   /* ready or about to be */
+	struct shell *killer; /* the reserve */
+	unsigned idle_count;
+	unsigned marks;
+	int64_t proven; /* when the far side last answered */
+	int64_t used;   /* when somebody last wanted it */
+	int64_t pinged;
+	int64_t ahead; /* the far side's clock less ours, in ms; the largest */
+	bool ahead_known; /* that a shell of this generation told */
+	char news[256];
+
+	pthread_t keeper;
+	bool keeping;
+	bool brief;  /* for a call or two: no keeper */
+	int stop[2]; /* pipe; its write end closed: the keeper stops */
+	bool ending;
+	struct gate keeper_gate;
+	struct link *next;
+};
+
+/* All with the lock held, before and after. */
+
+/* A further shell, or NULL with ERR_LIMIT if the server allows none; with
+ * "grow" on a further connection, if need be. */
+struct shell *link_more(struct link *l, bool grow, const struct until *until,
+    struct err *err);
+
+/* Keep a shell for a later call. */
+void link_keep(struct link *l, struct shell *s);
+
+/* A round trip, if the last sign of life is old, or "always". */
+int link_prove(struct link *l, const struct until *until, bool always,
+    struct err *err);
+
+/* Drop what hangs on the masters of this generation. */
+void link_let_go(struct link *l);
+
+/* Look after the link from now on; end that again (without the lock). */
+void keeper_start(struct link *l);
+void keeper_stop(struct link *l);
+
+#endif
