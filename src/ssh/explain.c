@@ -238,6 +238,18 @@ static const struct cause {
 	{ NULL, ERR_IO, NULL },
 };
 
+/* A proxy that failed says so before ssh complains of a server that is not
+ * there. */
+static bool
+proxy_failed(const char *text)
+{
+	const char *kex = strstr(text, "kex_exchange_identification");
+	const char *nl = strchr(text, '\n');
+
+	return strstr(text, "UNKNOWN port 65535") != NULL ||
+	    (kex != NULL && nl != NULL && nl < kex);
+}
+
 /* A mistake in the configuration, or a proxy that failed: there the first
  * line tells, and what follows is noise. */
 static bool
@@ -252,13 +264,13 @@ first_line_tells(const char *text)
 		if (strstr(text, words[i]) != NULL)
 			return true;
 	}
-	return false;
+	return proxy_failed(text);
 }
 
 static int
 first_line(const struct sandbox *sb, const char *text, struct err *err)
 {
-	bool proxy = strstr(text, "UNKNOWN port 65535") != NULL;
+	bool proxy = proxy_failed(text);
 	struct buf b;
 
 	text += strspn(text, "\r\n");
@@ -285,6 +297,11 @@ other_cause(const struct sandbox *sb, const char *text, struct err *err)
 			    "cannot connect to %s: %s (ssh: %s)", sb->name,
 			    c->advice, line);
 	}
+	if (str_blank(text))
+		return err_set(err, ERR_IO,
+		    "cannot connect to %s: the connection was closed during "
+		    "the login (ssh said nothing)",
+		    sb->name);
 	last_words(text, line, sizeof(line));
 	return err_set(err, ERR_IO, "cannot connect to %s (ssh: %s)", sb->name,
 	    line);

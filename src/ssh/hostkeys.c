@@ -40,10 +40,23 @@ has_line(const char *text, const char *line, size_t len)
 static bool
 is_about(const char *line, const char *host)
 {
-	size_t n = strcspn(line, " \n");
+	size_t left = strcspn(line, " \n"), n, len;
 
-	return host == NULL || line[0] == '|' ||
-	    memmem(line, n, host, strlen(host)) != NULL;
+	if (host == NULL || line[0] == '|')
+		return true;
+	/* "name,[other]:2222" */
+	len = strlen(host);
+	while (left > 0) {
+		n = strcspn(line, ", \n");
+		if (line[0] == '[' && n > len + 1 && line[len + 1] == ']' &&
+		    memcmp(line + 1, host, len) == 0)
+			return true;
+		if (n == len && memcmp(line, host, len) == 0)
+			return true;
+		line += n + (n < left);
+		left -= n + (n < left);
+	}
+	return false;
 }
 
 void
