@@ -62,7 +62,8 @@ char
 askpass_match(const struct askpass_login *l, const char *prompt)
 {
 	if (l->key_file != NULL &&
-	    same(xasprintf("Enter passphrase for key '%s': ", l->key_file),
+	    same(xasprintf("Enter passphrase for key '%.100s': ",
+	             l->key_file), /* ssh cuts it there */
 	        prompt))
 		return 'k';
 	if (same(xasprintf("%s@%s's password: ", l->user, l->host), prompt))

@@ -88,19 +88,21 @@ clean_text(struct buf *out, const char *data, size_t len)
 	const unsigned char *s = (const unsigned char *)data;
 	size_t i = 0, n;
 
-	while (i < len) {
+	/* Behind something that was dropped nothing may follow. */
+	while (i < len && !out->full) {
 		/* Each run by itself: what stood apart shall not join. */
 		n = plain_run(s + i, len - i);
 		utf8_fix(out, data + i, n);
 		i += n;
-		if (i == len)
+		if (i == len || out->full)
 			break;
 		if (s[i] == ESC)
 			i += skip_escape(s + i, len - i);
 		else if (c1(s + i, len - i))
 			i += 2;
 		else {
-			if (s[i] == '\r' && i + 1 < len && s[i + 1] != '\n')
+			if (s[i] == '\r' && i + 1 < len && s[i + 1] != '\n' &&
+			    !out->full)
 				buf_addc(out, '\n');
 			i++;
 		}

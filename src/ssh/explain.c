@@ -250,8 +250,8 @@ proxy_failed(const char *text)
 	    (kex != NULL && nl != NULL && nl < kex);
 }
 
-/* A mistake in the configuration, or a proxy that failed: there the first
- * line tells, and what follows is noise. */
+/* A mistake in the configuration: the first line tells, what follows is
+ * noise. */
 static bool
 first_line_tells(const char *text)
 {
@@ -264,7 +264,7 @@ first_line_tells(const char *text)
 		if (strstr(text, words[i]) != NULL)
 			return true;
 	}
-	return proxy_failed(text);
+	return false;
 }
 
 static int
@@ -327,5 +327,7 @@ explain_login(const struct sandbox *sb, const char *text, struct err *err)
 		return first_line(sb, text, err);
 	if (denied_line(text) != NULL)
 		return refused_login(sb, text, err);
+	if (proxy_failed(text))
+		return first_line(sb, text, err);
 	return other_cause(sb, text, err);
 }
