@@ -5,7 +5,30 @@ import pathlib
 
 import pytest
 
+import agent as agents
 import rsmcp
+import sshd as ssh_servers
+
+# Tests marked as long run with RSMCP_LONG=1, and then they alone.
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: takes long, see RSMCP_LONG")
+
+
+def pytest_collection_modifyitems(config, items):
+    wanted = bool(os.environ.get("RSMCP_LONG"))
+    other = [item for item in items
+             if bool(item.get_closest_marker("long")) != wanted]
+    items[:] = [item for item in items if item not in other]
+    config.hook.pytest_deselected(items=other)
+    if other and not wanted:
+        config.long_tests = other
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    for item in getattr(config, "long_tests", ()):
+        terminalreporter.write_line("LONG, not run: " + item.name)
 
 
 @pytest.fixture
@@ -45,3 +68,91 @@ class SlowSsh:
 @pytest.fixture
 def slow_ssh(tmp_path):
     return SlowSsh(pathlib.Path(tmp_path) / "bin")
+
+
+# Sandboxes: see sshd.py.
+
+@pytest.fixture
+def home():
+    """A user who owns nothing yet."""
+    user = ssh_servers.Home()
+    yield user
+    user.end()
+
+
+@pytest.fixture
+def new_sshd(tmp_path):
+    """Makes ssh servers: new_sshd("MaxSessions 1", ...)."""
+    if not ssh_servers.SSHD:
+        pytest.skip("there is no sshd")
+    made = []
+
+    def make(*options, **more):
+        made.append(ssh_servers.Sshd(
+            tmp_path / ("sshd%d" % len(made)), *options, **more))
+        return made[-1]
+
+    yield make
+    for server in made:
+        server.end()
+
+
+@pytest.fixture
+def sshd(new_sshd):
+    """A plain ssh server."""
+    return new_sshd()
+
+
+@pytest.fixture(scope="session")
+def new_account():
+    """Makes users of this system: new_account(password=..., shell=...)."""
+    if not ssh_servers.ROOT:
+        pytest.skip("only root can make users")
+    ssh_servers.sweep_accounts()
+    made = []
+
+    def make(**options):
+        made.append(ssh_servers.Account(**options))
+        return made[-1]
+
+    yield make
+    for account in made:
+        account.remove()
+
+
+@pytest.fixture(scope="session")
+def account(new_account):
+    """An ordinary user with /bin/bash."""
+    return new_account()
+
+
+# Commands on them: see agent.py.
+
+@pytest.fixture
+def new_agent(home):
+    """Starts agents: new_agent(entry, ...)."""
+    return lambda *entries, **options: agents.Agent(home, *entries, **options)
+
+
+@pytest.fixture
+def agent(new_agent, sshd):
+    """One with a sandbox for who runs the tests."""
+    return new_agent(sshd.entry())
+
+
+@pytest.fixture
+def new_tag():
+    made = []
+
+    def make():
+        made.append(agents.Tag())
+        return made[-1]
+
+    yield make
+    for tag in made:
+        tag.kill()
+
+
+@pytest.fixture
+def tag(new_tag):
+    return new_tag()

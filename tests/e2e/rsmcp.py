@@ -47,7 +47,7 @@ needs_proc = pytest.mark.skipif(
 def environment(home, **more):
     """Ours, but with nothing of the user's own files in it."""
     env = {name: value for name, value in os.environ.items()
-           if not name.startswith(("XDG_", "REMOTE_SANDBOX_"))}
+           if not name.startswith(("XDG_", "REMOTE_", "SSH_"))}
     return {**env, "HOME": str(home), **more}
 
 

@@ -1,0 +1,744 @@
+"""Links to sandboxes against real ssh servers: many calls, dead links,
+several of our processes.
+
+"sshd" here is on this machine, so links are cut and frozen by signals to its
+processes.
+"""
+
+import collections
+import os
+import pathlib
+import random
+import signal
+import socket
+import stat
+import subprocess
+import threading
+import time
+
+import pytest
+
+import agent as agents
+import rsmcp
+import sshd as ssh_servers
+
+pytestmark = [
+    pytest.mark.skipif(not ssh_servers.SSHD, reason="there is no sshd"),
+    rsmcp.needs_proc,
+]
+needs_root = pytest.mark.skipif(
+    not ssh_servers.ROOT, reason="only root can make users")
+long = pytest.mark.long
+
+SLOW = rsmcp.SLOW
+END_S = agents.END_S * SLOW
+WHO = ["me", pytest.param("account", marks=needs_root)]
+
+
+def entry_for(request, sshd, who):
+    if who == "me":
+        return sshd.entry()
+    return sshd.entry(user=request.getfixturevalue("account").name)
+
+
+def lines(path):
+    return path.read_text().split("\n")[:-1] if path.exists() else []
+
+
+# --- Side by side -----------------------------------------------------------
+
+def test_eight_seconds_of_sleep_take_one(agent):
+    agent.good("true")
+    begun = time.monotonic()
+    calls = [agent.begin("sleep 1; echo %d" % n) for n in range(8)]
+    outs = [agent.end(call)["stdout"] for call in calls]
+    took = time.monotonic() - begun
+    print("8 x sleep 1: %.2f s" % took)
+    assert outs == ["%d\n" % n for n in range(8)]
+    assert took <= 1.6 * SLOW
+
+
+def test_64_calls_at_once(agent, sshd, home):
+    """All are served, on at most four connections."""
+    calls = [agent.begin("sleep 0.2; echo %d; exit %d" % (n, n))
+             for n in range(64)]
+    for n, call in enumerate(calls):
+        result = agent.end(call)
+        assert not result.failed, result
+        assert (result["exit_code"], result["stdout"]) == (n, "%d\n" % n)
+    last = max(agent.end(call).seconds for call in calls)
+    print("%d connections, %.2f s" % (sshd.connections_ever(), last))
+    assert sshd.connections_ever() <= 4
+    assert len(home.masters()) <= 4
+    assert last < 10 * SLOW
+
+
+@pytest.mark.parametrize("sessions", [1, 2, 3])
+def test_few_sessions(new_agent, new_sshd, new_tag, sessions):
+    """More calls than MaxSessions wait; a kill finds its way."""
+    server = new_sshd("MaxSessions %d" % sessions)
+    agent = new_agent(server.entry())
+    for n in range(5):
+        assert agent.good("echo %d" % n) == "%d\n" % n
+    calls = [agent.begin("sleep 0.1; echo %d" % n) for n in range(16)]
+    for n, call in enumerate(calls):
+        result = agent.end(call)
+        assert result.get("stdout") == "%d\n" % n, result
+    print("16 calls: %.2f s" % max(agent.end(call).seconds for call in calls))
+    # All shells are busy, and all of them have to be ended.
+    tags = [new_tag() for _ in range(8)]
+    calls = [agent.begin("sleep %s" % tag, timeout_s=1) for tag in tags]
+    for tag, call in zip(tags, calls):
+        result = agent.end(call)
+        assert result.get("timed_out"), result
+        assert result["kill_verified"] is True
+        assert not tag.pids()
+    assert agent.good("echo on") == "on\n"
+    assert server.connections_ever() <= 4
+
+
+@pytest.mark.parametrize("sessions", [1, 2, 10])
+def test_two_servers_with_few_sessions(new_agent, new_sshd, sessions):
+    """Neither keeps for itself what the other needs."""
+    server = new_sshd("MaxSessions %d" % sessions)
+    one, two = new_agent(server.entry()), new_agent(server.entry())
+    assert one.good("echo 1") == "1\n"
+    assert two.good("echo 2") == "2\n"
+    calls = [(agent, agent.begin("sleep 0.1; echo %d" % n), n)
+             for n in range(4) for agent in (one, two)]
+    for agent, call, n in calls:
+        assert agent.end(call).get("stdout") == "%d\n" % n
+    print("%d connections" % server.connections_ever())
+    assert server.connections_ever() <= 4
+
+
+def test_several_sandboxes_on_one_master(new_agent, sshd, tmp_path):
+    """Entries that differ in nothing of the login share it."""
+    agent = new_agent(*[sshd.entry("box%d" % n, workdir=str(tmp_path))
+                        for n in range(6)])
+    calls = [agent.begin("sleep 0.1; echo %d" % n, sandbox_name="box%d" % n)
+             for n in range(6)]
+    for n, call in enumerate(calls):
+        result = agent.end(call)
+        assert result.get("stdout") == "%d\n" % n, result
+        assert result["sandbox"] == "box%d" % n
+    assert sshd.connections_ever() <= 4
+
+
+def test_nothing_is_mixed_up(agent):
+    """Many calls on shells that are used again and again."""
+    def text(n):
+        return "".join("%d.%d\n" % (n, i) for i in range(n % 50))
+
+    done = 0
+    for start in range(0, 240, 24):
+        calls = [(n, agent.begin(
+            "for i in $(seq 0 %d); do echo %d.$i; echo %d.$i >&2; done; "
+            "exit %d" % (n % 50 - 1, n, n, n % 256)))
+            for n in range(start, start + 24)]
+        for n, call in calls:
+            result = agent.end(call)
+            assert (result["exit_code"], result["stdout"],
+                    result["stderr"]) == (n % 256, text(n), text(n))
+            done += 1
+    assert done == 240
+
+
+# --- Masters ----------------------------------------------------------------
+
+def test_a_master_outlives_us(home, sshd):
+    """The next start finds it: one login."""
+    for n in range(4):
+        result = home.call("exec_bash", [sshd.entry()], command="echo %d" % n)
+        assert result["stdout"] == "%d\n" % n
+        print("%.0f ms" % (result.seconds * 1000))
+    assert sshd.logins_ever() == 1
+    assert len(home.masters()) == 1
+    agent = agents.Agent(home, sshd.entry())
+    assert agent.good("echo hi") == "hi\n"
+    agent.leave()
+    assert len(home.masters()) == 1
+    assert sshd.logins_ever() == 1
+
+
+def test_a_master_is_in_a_session_of_its_own(home, agent):
+    """Clients kill the process group of their servers."""
+    agent.good("true")
+    master, = home.masters()
+    assert os.getsid(master) != os.getsid(agent.server.pid)
+    assert os.getpgid(master) != os.getpgid(agent.server.pid)
+    # It holds nothing of the server's: its end is seen at once.
+    streams = {os.readlink("/proc/%d/fd/%d" % (agent.server.pid, fd))
+               for fd in (0, 1, 2)}
+    theirs = {os.readlink(path) for path in
+              pathlib.Path("/proc/%d/fd" % master).iterdir()}
+    assert not {name for name in streams if "pipe" in name} & theirs
+
+
+def test_masters_go_when_nobody_needs_them(home, sshd):
+    entry = sshd.entry(control_persist_s=1)
+    assert home.call("exec_bash", [entry], command="true")["exit_code"] == 0
+    rsmcp.until("the master is gone", lambda: not home.masters())
+    assert not home.sockets()
+    assert home.call("exec_bash", [entry], command="true")["exit_code"] == 0
+
+
+def test_two_servers_share_a_master(home, new_agent, sshd, tag):
+    """Started at once; the end of one is nothing to the other."""
+    one, two = new_agent(sshd.entry()), new_agent(sshd.entry())
+    calls = [(agent, agent.begin("echo hi")) for agent in (one, two)]
+    for agent, call in calls:
+        assert agent.end(call).get("stdout") == "hi\n"
+    assert sshd.logins_ever() == 1
+    assert len(home.masters()) == 1
+    slow = two.begin("sleep 1; echo still")
+    mine = one.begin("sleep %s" % tag)
+    tag.runs()
+    one.server.signal(signal.SIGKILL)
+    print("gone after %.2f s" % tag.ends(within=1 + END_S))
+    assert two.end(slow)["stdout"] == "still\n"
+    assert not one.over(mine)
+    assert two.good("echo on") == "on\n"
+    assert sshd.logins_ever() == 1
+
+
+def test_servers_that_start_at_once_log_in_once(new_agent, sshd, home):
+    crowd = [new_agent(sshd.entry()) for _ in range(4)]
+    calls = [(agent, agent.begin("echo hi")) for agent in crowd]
+    for agent, call in calls:
+        assert agent.end(call).get("stdout") == "hi\n"
+    # A further connection is for want of sessions, not of patience.
+    assert sshd.logins_ever() <= 2
+    assert len(home.masters()) == sshd.logins_ever()
+
+
+def test_the_place_of_the_sockets(home, agent):
+    agent.good("true")
+    path, = home.sockets()
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    for each in path.parent.iterdir():
+        assert stat.S_IMODE(each.stat().st_mode) & 0o077 == 0, each
+
+
+class Listener:
+    """Something on a socket that is no master."""
+
+    def __init__(self, path, answer):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(str(path))
+        self.socket.listen(16)
+        self.open = []
+        if answer is not None:
+            threading.Thread(target=self.serve, args=(answer,),
+                             daemon=True).start()
+
+    def serve(self, answer):
+        try:
+            while True:
+                self.open.append(self.socket.accept()[0])
+                if answer:
+                    self.open[-1].sendall(answer)
+                else:
+                    self.open[-1].close()
+        except OSError:
+            pass
+
+    def close(self):
+        self.socket.close()
+
+
+def occupied(path, what):
+    """Put something where the socket was."""
+    path.unlink(missing_ok=True)
+    if what == "file":
+        path.write_text("not a socket\n")
+    elif what == "directory":
+        path.mkdir()
+    elif what == "link":
+        path.symlink_to("/nowhere")
+    elif what == "stale":
+        listener = Listener(path, None)
+        listener.close()
+    else:
+        return Listener(path, {
+            "silent": None, "closes": b"", "garbage": b"\0\0\0\1garbage" * 99,
+            "huge": b"\xff" * 64}[what])
+    return None
+
+
+@pytest.mark.parametrize("what", ["stale", "file", "link", "directory",
+                                  "silent", "closes", "garbage", "huge"])
+def test_something_else_at_the_place_of_the_socket(home, sshd, what):
+    """It is replaced, or named in a clear error; in bounded time."""
+    first = home.call("exec_bash", [sshd.entry()], command="true")
+    assert first["exit_code"] == 0
+    path, = home.sockets()
+    master, = home.masters()
+    os.kill(master, signal.SIGKILL)
+    rsmcp.until("the master is gone", lambda: rsmcp.gone(master))
+    listener = occupied(path, what)
+    result = home.call("exec_bash", [sshd.entry()], command="echo hi")
+    print("%.2f s: %s" % (result.seconds, result))
+    assert result.seconds < 8 * SLOW
+    if what == "directory":
+        assert result.failed and str(path) in result["error"]
+        path.rmdir()
+    elif not result.failed:
+        assert result["stdout"] == "hi\n"
+    else:
+        # What answers and is not ours may be named.
+        assert listener and str(path) in result["error"]
+    if listener:
+        listener.close()
+
+
+@pytest.mark.parametrize("what", ["mode", "file", "link"] + [
+    pytest.param("owner", marks=needs_root)])
+def test_a_bad_place_for_sockets(request, home, sshd, tmp_path, what):
+    """Others could take our place there: nothing is done, and said why."""
+    place = home.run / "rsmcp"
+    if what == "mode":
+        place.mkdir()
+        place.chmod(0o755)
+    elif what == "owner":
+        place.mkdir(mode=0o700)
+        os.chown(place, 65534, 65534)
+    elif what == "file":
+        place.write_text("")
+    else:
+        (tmp_path / "other").mkdir(mode=0o700)
+        place.symlink_to(tmp_path / "other")
+    result = home.call("exec_bash", [sshd.entry()], command="true")
+    assert result.failed
+    assert str(place) in result["error"]
+    assert sshd.connections_ever() == 0
+    if what == "mode":
+        assert "chmod" in result["error"]
+        place.chmod(0o700)
+        result = home.call("exec_bash", [sshd.entry()], command="echo hi")
+        assert result["stdout"] == "hi\n"
+
+
+# --- A link that dies under a command ---------------------------------------
+
+def is_lost(result):
+    """What has to be said if the link died while the command ran."""
+    assert not result.failed, result
+    assert result["connection_error"] is True
+    assert result["command_state"] == "may_be_running"
+    assert result["exit_code"] is None
+    assert "[CONNECTION ERROR]" in result["stderr"]
+    assert "timed_out" not in result
+
+
+@pytest.mark.parametrize("who", WHO)
+def test_killed_sshd_under_a_command(request, new_agent, sshd, new_tag, who):
+    agent = new_agent(entry_for(request, sshd, who))
+    tag, hard = new_tag(), new_tag()
+    call = agent.begin("echo begun; echo err >&2; setsid -f sleep %s; "
+                       "sleep %s" % (tag, tag))
+    other = agent.begin("trap '' TERM HUP; echo begun; sleep %s; sleep %s"
+                        % (hard, hard))
+    tag.runs(2)
+    hard.runs()
+    begun = time.monotonic()
+    sshd.cut()
+    for result in (agent.end(call), agent.end(other)):
+        is_lost(result)
+        assert result["stdout"] == "begun\n"
+    print("said after %.2f s" % (time.monotonic() - begun))
+    assert time.monotonic() - begun < 2 * SLOW
+    print("gone after %.2f s" % tag.ends(within=1 + END_S))
+    hard.ends(within=1 + END_S)
+    begun = time.monotonic()
+    assert agent.good("echo on") == "on\n"
+    print("back after %.2f s" % (time.monotonic() - begun))
+    assert time.monotonic() - begun < 3 * SLOW
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_killed_master_under_a_command(home, agent, tag, number):
+    call = agent.begin("echo begun; sleep %s" % tag)
+    tag.runs()
+    for pid in home.masters():
+        os.kill(pid, number)
+    is_lost(agent.end(call, timeout=5 * SLOW))
+    tag.ends(within=1 + END_S)
+    assert agent.good("echo on") == "on\n"
+
+
+def test_cut_in_the_middle_of_output(agent, sshd, tag):
+    """What came is kept, also of a flood."""
+    flood = agent.begin("echo first; sleep %s & yes" % tag)
+    slow = agent.begin("while :; do echo line; sleep 0.05; done")
+    tag.runs()
+    time.sleep(0.3)
+    sshd.cut()
+    result = agent.end(flood, timeout=5 * SLOW)
+    is_lost(result)
+    assert result["stdout"].startswith("first\ny\ny\n")
+    assert "...<truncated>" in result["stdout"]
+    result = agent.end(slow, timeout=5 * SLOW)
+    is_lost(result)
+    assert set(result["stdout"].split("\n")) == {"line", ""}
+    tag.ends(within=1 + END_S)
+
+
+@pytest.mark.parametrize("who", WHO)
+def test_killed_server_ends_its_commands(request, new_agent, sshd, new_tag,
+                                         who):
+    """Nobody is there any more who could end them at their time."""
+    agent = new_agent(entry_for(request, sshd, who))
+    tag, kept = new_tag(), new_tag()
+    agent.good("setsid -f sleep %s" % kept)
+    agent.begin("setsid -f sleep %s; env -i setsid sleep %s & "
+                "trap '' TERM HUP; sleep %s; sleep %s" % ((tag,) * 4))
+    tag.runs(3)
+    agent.server.signal(signal.SIGKILL)
+    print("gone after %.2f s" % tag.ends(within=1 + END_S))
+    # What a command that ended left behind is not ours to end.
+    assert len(kept.pids()) == 1
+
+
+def test_killed_server_ends_orphans_too(agent, tag):
+    """Those that nothing but the waiter knows."""
+    agent.begin("(env -i setsid sleep %s &); sleep %s" % (tag, tag))
+    tag.runs(2)
+    agent.server.signal(signal.SIGKILL)
+    print("gone after %.2f s" % tag.ends(within=1 + END_S))
+
+
+# --- A link that was idle ---------------------------------------------------
+
+def let_die(home, kill):
+    """Ends a link; done when nobody holds it to be alive."""
+    before = home.masters()
+    kill()
+    rsmcp.until("the masters noticed",
+                lambda: all(rsmcp.gone(pid) for pid in before))
+
+
+@pytest.mark.parametrize("how", ["cut", "master", "restart"])
+def test_an_idle_link_that_died_is_replaced(home, agent, sshd, tmp_path, how):
+    """Nobody notices; the command runs once."""
+    file = tmp_path / "runs"
+    for n in range(4):
+        result = agent.run("echo %d >>%s; echo hi" % (n, file))
+        assert result.get("stdout") == "hi\n", result
+        assert "connection_error" not in result
+        assert result.seconds < 4 * SLOW
+        let_die(home, {
+            "cut": sshd.cut, "restart": sshd.restart,
+            "master": lambda: [os.kill(pid, signal.SIGKILL)
+                               for pid in home.masters()]}[how])
+    assert lines(file) == ["0", "1", "2", "3"]
+
+
+def test_dead_links_do_not_pile_up(home, agent, sshd):
+    for n in range(4):
+        assert agent.good("echo %d" % n) == "%d\n" % n
+        let_die(home, sshd.cut)
+    assert agent.good("echo on") == "on\n"
+    rsmcp.until("the dead masters are gone", lambda: len(home.masters()) <= 1)
+    assert len(home.sockets()) == 1
+    files = len(os.listdir("/proc/%d/fd" % agent.server.pid))
+    for n in range(4):
+        let_die(home, sshd.cut)
+        assert agent.good("echo %d" % n) == "%d\n" % n
+    assert len(os.listdir("/proc/%d/fd" % agent.server.pid)) <= files + 12
+    assert agent.server.proc_status("Threads") < 12
+
+
+def test_several_calls_find_the_link_dead(home, agent, sshd, tmp_path):
+    file = tmp_path / "runs"
+    agent.good("true")
+    for _ in range(3):
+        let_die(home, sshd.cut)
+        calls = [agent.begin("echo %d >>%s; echo hi" % (n, file))
+                 for n in range(8)]
+        for call in calls:
+            result = agent.end(call)
+            assert result.get("stdout") == "hi\n", result
+    assert sorted(lines(file)) == sorted([str(n) for n in range(8)] * 3)
+
+
+def test_a_server_that_disconnects_idle_clients(agent, new_agent, new_sshd):
+    options = "ChannelTimeout session:*=1", "UnusedConnectionTimeout 1"
+    try:
+        server = new_sshd(*options)
+    except AssertionError as error:
+        if "Bad configuration option" not in str(error):
+            raise
+        pytest.skip("this sshd has no ChannelTimeout")
+    agent = new_agent(server.entry())
+    for n in range(3):
+        result = agent.run("echo %d" % n)
+        assert result.get("stdout") == "%d\n" % n, result
+        assert "connection_error" not in result
+        time.sleep(1.6)     # the very thing: nobody uses it
+
+
+# --- A host that is not there -----------------------------------------------
+
+def test_a_dead_host_delays_nobody(new_agent, sshd):
+    """Refused, and silent: an error in time, and no wait for others."""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(8)        # and never says a word
+        agent = new_agent(
+            sshd.entry("good"),
+            sshd.entry("refused", port=ssh_servers.free_port()),
+            sshd.entry("silent", port=silent.getsockname()[1],
+                       connect_timeout_s=2))
+        agent.good("true", sandbox_name="good")
+        dead = agent.begin("echo no", sandbox_name="silent")
+        more = agent.begin("echo no", sandbox_name="silent")
+        took = [agent.run("echo hi", sandbox_name="good").seconds
+                for _ in range(50)]
+        assert not agent.over(dead)
+        assert max(took) < 0.5 * SLOW
+        result = agent.run("echo no", sandbox_name="refused")
+        assert result.failed and "refused" in result["error"]
+        assert result.seconds < 2 * SLOW
+        assert "stdout" not in result
+        for call in (dead, more):
+            result = agent.end(call)
+            assert result.failed and "silent" in result["error"]
+            print("%.2f s: %s" % (result.seconds, result["error"]))
+            assert result.seconds < 6 * SLOW
+
+
+def test_a_host_that_comes_back(home, agent, sshd):
+    assert agent.good("echo hi") == "hi\n"
+    let_die(home, sshd.stop)
+    result = agent.run("echo no")
+    assert result.failed and result.seconds < 5 * SLOW, result
+    print(result["error"])
+    for _ in range(3):
+        result = agent.run("echo no")
+        assert result.failed and result.seconds < 5 * SLOW
+    attempts = sshd.connections_ever()
+    sshd.restart()
+    begun = time.monotonic()
+    rsmcp.until("it is back", lambda: not agent.run("true").failed, 10 * SLOW)
+    print("back after %.2f s" % (time.monotonic() - begun))
+    assert sshd.connections_ever() <= attempts + 2
+
+
+def test_a_server_that_takes_no_more_logins(new_agent, new_sshd):
+    """MaxStartups: an error in bounded time, and nothing is hammered."""
+    server = new_sshd("MaxStartups 1:100:1", "LoginGraceTime 30")
+    agent = new_agent(server.entry())
+    with socket.create_connection(("127.0.0.1", server.port)) as squatter:
+        assert squatter.recv(4) == b"SSH-"
+        calls = [agent.begin("echo no") for _ in range(8)]
+        for call in calls:
+            result = agent.end(call)
+            assert result.failed and result.seconds < 10 * SLOW, result
+        print(result["error"])
+        assert server.count("MaxStartups") <= 4
+    rsmcp.until("logins work again", lambda: not agent.run("true").failed,
+                10 * SLOW)
+
+
+# --- A link that is frozen --------------------------------------------------
+
+def test_a_short_freeze_harms_nothing(agent, sshd):
+    agent.good("true")
+    call = agent.begin("for i in 1 2 3 4 5; do echo $i; sleep 0.2; done")
+    sshd.freeze()
+    waiting = agent.begin("echo hi")
+    time.sleep(1)
+    assert not agent.over(call)
+    sshd.thaw()
+    assert agent.end(call)["stdout"] == "1\n2\n3\n4\n5\n"
+    assert agent.end(waiting)["stdout"] == "hi\n"
+
+
+def test_a_frozen_link_is_answered_in_time(agent, sshd, tmp_path):
+    """And what was written to it does not run after the thaw."""
+    file = tmp_path / "ran"
+    agent.good("true")
+    sshd.freeze()
+    call = agent.begin("echo >%s" % file, timeout_s=1)
+    result = agent.end(call, timeout=20 * SLOW)
+    print("%.2f s: %s" % (result.seconds, result))
+    assert result.seconds < 15 * SLOW
+    if not result.failed:
+        assert result.get("timed_out") or result.get("connection_error")
+        assert result["exit_code"] is None
+        assert result["command_state"] == "may_be_running"
+    # A new link is found at once.
+    begun = time.monotonic()
+    assert agent.good("echo on") == "on\n"
+    print("on after %.2f s" % (time.monotonic() - begun))
+    assert time.monotonic() - begun < 10 * SLOW
+    sshd.thaw()
+    for _ in range(100):
+        assert not file.exists()
+        time.sleep(0.01)
+
+
+def test_the_server_ends_in_time_on_a_frozen_link(agent, sshd):
+    agent.good("true")
+    sshd.freeze()
+    agent.begin("echo hi")
+    agent.begin("sleep 60", timeout_s=60)
+    agent.server.close_input()
+    agent.server.ends(within=1.5 * SLOW)
+
+
+@long
+def test_a_link_frozen_under_commands(agent, sshd, tag, tmp_path):
+    """Noticed by keepalives; a command written to it never runs."""
+    file = tmp_path / "ran"
+    call = agent.begin("echo begun; sleep %s" % tag, timeout_s=200)
+    tag.runs()
+    sshd.freeze()
+    late = agent.begin("echo >%s" % file, timeout_s=200)
+    for each in (call, late):
+        result = agent.end(each, timeout=30 * SLOW)
+        print("%.2f s: %s" % (result.seconds, result))
+        assert result.seconds < 25 * SLOW
+        if each == call:
+            is_lost(result)
+            assert result["stdout"] == "begun\n"
+    assert agent.good("echo on") == "on\n"
+    sshd.thaw()
+    tag.ends(within=1 + END_S)
+    for _ in range(200):
+        assert not file.exists()
+        time.sleep(0.01)
+
+
+@long
+def test_an_idle_link_that_froze_is_replaced(agent, sshd, tmp_path):
+    """A probe of two seconds, then another link; it runs once."""
+    file = tmp_path / "ran"
+    agent.good("true")
+    time.sleep(11)      # the last answer is too old to be trusted
+    sshd.freeze()
+    result = agent.run("echo x >>%s; echo hi" % file)
+    print("%.2f s" % result.seconds)
+    assert result["stdout"] == "hi\n"
+    assert result.seconds < 5 * SLOW
+    sshd.thaw()
+    assert agent.good("echo on") == "on\n"
+    time.sleep(1)
+    assert lines(file) == ["x"]
+
+
+@long
+def test_the_lease_ends_what_a_frozen_link_left(agent, sshd, tag):
+    """The host hears nothing for a minute."""
+    agent.begin("sleep %s" % tag, timeout_s=300)
+    tag.runs()
+    sshd.freeze()
+    print("gone after %.1f s" % tag.ends(within=80))
+
+
+@long
+def test_a_frozen_host_delays_nobody(new_agent, sshd, new_sshd):
+    other = new_sshd()
+    agent = new_agent(sshd.entry("good"), other.entry("frozen"))
+    agent.good("true", sandbox_name="good")
+    agent.good("true", sandbox_name="frozen")
+    time.sleep(11)
+    other.freeze()
+    os.kill(other.process.pid, signal.SIGSTOP)
+    try:
+        calls = [agent.begin("true", sandbox_name="frozen", timeout_s=3)
+                 for _ in range(6)]
+        end = time.monotonic() + 5
+        while time.monotonic() < end:
+            assert agent.run("echo hi", sandbox_name="good").seconds < \
+                0.5 * SLOW
+        for call in calls:
+            assert agent.end(call, timeout=60).seconds < 45 * SLOW
+    finally:
+        os.kill(other.process.pid, signal.SIGCONT)
+
+
+# --- Never twice ------------------------------------------------------------
+
+def chaos(agent, sshd, file, seconds, rate):
+    """Calls, and cuts at random of what is no login any more."""
+    dice = random.Random(7)
+    stop = threading.Event()
+
+    def cut():
+        known = set()
+        while not stop.wait(dice.uniform(0, 2 / rate)):
+            pids = set(sshd.servers())
+            old = sorted(pids & known)
+            for pid in dice.sample(old, min(len(old), 2)):
+                ssh_servers.kill(pid, signal.SIGKILL)
+            known = pids
+
+    cutter = threading.Thread(target=cut)
+    cutter.start()
+    calls = []
+    end = time.monotonic() + seconds
+    try:
+        while time.monotonic() < end:
+            name = "%d.%d" % (rate, len(calls))
+            calls.append((name, agent.begin(
+                "echo %s >>%s; sleep 0.%d; echo done" % (
+                    name, file, dice.randrange(4)), timeout_s=20)))
+            while sum(not agent.over(call) for _, call in calls) > 5:
+                time.sleep(0.01)
+            time.sleep(0.02)
+    finally:
+        stop.set()
+        cutter.join()
+    return calls
+
+
+def tell_the_truth(agent, calls, file):
+    for _, call in calls:
+        agent.end(call)
+    ran = lines(file)
+    counts = {"finished": 0, "may_be_running": 0, "not sent": 0}
+    errors = collections.Counter()
+    wrong = []
+    for name, call in calls:
+        result = agent.end(call)
+        times = ran.count(name)
+        if result.failed:
+            counts["not sent"] += 1
+            errors[result["error"]] += 1
+            good = times == 0
+        elif result["exit_code"] is not None:
+            counts["finished"] += 1
+            good = times == 1 and result["stdout"] == "done\n" and \
+                result["exit_code"] == 0
+        else:
+            counts["may_be_running"] += 1
+            good = times <= 1 and \
+                result["command_state"] == "may_be_running"
+        if not good:
+            wrong.append("%s ran %d times: %r" % (name, times, result))
+    print(counts)
+    for error, times in errors.most_common(10):
+        print(times, error)
+    assert not wrong, "\n".join(wrong)
+    return counts
+
+
+def test_never_twice_and_never_a_lie(agent, sshd, tmp_path):
+    """Under a link that is cut again and again."""
+    file = tmp_path / "runs"
+    calls = chaos(agent, sshd, file, seconds=8, rate=2)
+    counts = tell_the_truth(agent, calls, file)
+    assert counts["finished"] >= len(calls) / 4
+    assert counts["may_be_running"] > 0
+    rsmcp.until("it works again", lambda: not agent.run("true").failed)
+
+
+@long
+def test_never_twice_for_a_minute(agent, sshd, tmp_path):
+    file = tmp_path / "runs"
+    for rate in (1, 4, 16):
+        calls = chaos(agent, sshd, file, seconds=20, rate=rate)
+        tell_the_truth(agent, calls, file)
+        rsmcp.until("it works again", lambda: not agent.run("true").failed)

@@ -1,0 +1,156 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "help.h"
+#include "ssh/backoff.h"
+
+static char *dir, *file;
+
+static int
+begin(void **state)
+{
+	(void)state;
+	dir = make_dir();
+	file = path_join(dir, "failed");
+	return 0;
+}
+
+static int
+end(void **state)
+{
+	(void)state;
+	remove_dir(dir);
+	free(file);
+	return 0;
+}
+
+static void
+waits_double_up_to_a_minute(void **state)
+{
+	int64_t wait = 0;
+	int i;
+
+	(void)state;
+	wait = backoff_next(wait, ERR_IO);
+	assert_int_equal(wait, 1000);
+	wait = backoff_next(wait, ERR_TIMEOUT);
+	assert_int_equal(wait, 2000);
+	for (i = 0; i < 100; i++)
+		wait = backoff_next(wait, ERR_IO);
+	assert_int_equal(wait, 60000);
+	assert_int_equal(backoff_next(INT64_MAX, ERR_IO), 60000);
+	assert_int_equal(backoff_next(-1, ERR_IO), 1000);
+	assert_int_equal(backoff_next(INT64_MIN, ERR_IO), 1000);
+}
+
+/* Servers lock out who tries passwords. */
+static void
+a_refused_login_waits_longer_from_the_start(void **state)
+{
+	(void)state;
+	assert_int_equal(backoff_next(0, ERR_DENIED), 8000);
+	assert_int_equal(backoff_next(1000, ERR_DENIED), 8000);
+	assert_int_equal(backoff_next(8000, ERR_DENIED), 16000);
+	assert_int_equal(backoff_next(60000, ERR_DENIED), 60000);
+}
+
+static void
+without_a_failure_it_is_time_to_try(void **state)
+{
+	struct err err = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(backoff_check(file, &err), 0);
+	assert_int_equal(err.code, ERR_NONE);
+	backoff_clear(file);
+	assert_int_equal(backoff_check(file, &err), 0);
+}
+
+static void
+a_failure_is_remembered_until_it_is_cleared(void **state)
+{
+	struct err failure, err = ERR_INIT;
+
+	(void)state;
+	err_set(&failure, ERR_DENIED, "gpu1 refused the login");
+	backoff_note(file, &failure);
+	assert_int_equal(backoff_check(file, &err), -1);
+	assert_int_equal(err.code, ERR_DENIED);
+	says(err.msg, "gpu1 refused the login");
+	says(err.msg, "not tried again for 8 s");
+	/* Another one: twice as long. */
+	backoff_note(file, &failure);
+	assert_int_equal(backoff_check(file, &err), -1);
+	says(err.msg, "for 16 s");
+	backoff_clear(file);
+	assert_int_equal(backoff_check(file, &err), 0);
+}
+
+static void
+the_message_stays_text(void **state)
+{
+	struct err failure = { ERR_IO, "\xff\"\\\n\x01 caf\xe9" };
+	char *wide = repeated("\xe2\x82\xac", 341);
+	struct err err;
+
+	(void)state;
+	backoff_note(file, &failure);
+	assert_int_equal(backoff_check(file, &err), -1);
+	assert_true(utf8_valid(err.msg, strlen(err.msg)));
+	err_set(&failure, ERR_IO, "%s", wide);
+	backoff_note(file, &failure);
+	assert_int_equal(backoff_check(file, &err), -1);
+	assert_true(utf8_valid(err.msg, strlen(err.msg)));
+	free(wide);
+}
+
+static void
+a_file_that_makes_no_sense_does_not_stop_anybody(void **state)
+{
+	static const char *const texts[] = { "", "{", "[]", "17", "{}",
+		"{\"next\":\"x\"}", "{\"next\":1}",
+		"{\"next\":99999999999999,\"message\":\"m\",\"code\":4}",
+		"{\"next\":9223372036854775807,\"message\":\"m\",\"code\":4}",
+		"{\"next\":-9223372036854775808,\"message\":\"m\"}",
+		"{\"next\":1.5e300,\"message\":\"m\",\"code\":4}" };
+	struct err err = ERR_INIT;
+	struct err failure = { ERR_IO, "x" };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		assert_int_equal(fs_replace(file, texts[i], strlen(texts[i]),
+		                     0600, &err),
+		    0);
+		if (backoff_check(file, &err) != 0)
+			fail_msg("stopped by %s", texts[i]);
+		backoff_note(file, &failure);
+		assert_int_equal(backoff_check(file, &err), -1);
+		assert_int_equal(err.code, ERR_IO);
+	}
+	/* What was remembered of the wait may be anything, too. */
+	assert_int_equal(fs_replace(file,
+	                     BYTES("{\"wait\":9223372036854775807}"), 0600,
+	                     &err),
+	    0);
+	backoff_note(file, &failure);
+	assert_int_equal(backoff_check(file, &err), -1);
+	says(err.msg, "for 60 s");
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(waits_double_up_to_a_minute),
+		cmocka_unit_test(a_refused_login_waits_longer_from_the_start),
+		TEST(without_a_failure_it_is_time_to_try),
+		TEST(a_failure_is_remembered_until_it_is_cleared),
+		TEST(the_message_stays_text),
+		TEST(a_file_that_makes_no_sense_does_not_stop_anybody),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
