@@ -79,7 +79,7 @@ backoff_check(const char *path, struct err *err)
 	if (wait > 0 && wait <= MAX_MS && msg != NULL)
 		rc = err_set(err, known_code(code),
 		    "not tried again for %d s after a failure: %s",
-		    (int)(wait / 1000) + 1, msg);
+		    (int)((wait + 999) / 1000), msg);
 	json_decref(o);
 	return rc;
 }

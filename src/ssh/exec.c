@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "ssh/script.h"
 
 #define READ_SIZE ((size_t)64 << 10)
 #define PROGRESS_MS 500
@@ -35,7 +34,6 @@ struct run {
 	size_t sent;
 	struct capture out, err;
 	bool out_open, err_open;
-	bool is_kill;  /* it ends another command; nobody ends it */
 	bool not_sent; /* not a byte of it left us */
 	bool kids;     /* the waiter has children left and takes no more */
 	int64_t began;
@@ -190,55 +188,26 @@ attend(struct run *r, const struct until *until, struct err *err)
 	return 0;
 }
 
-/* "left 12:sleep 13:..." after the kill; nothing behind "left" is good. */
-static void
-read_survivors(struct run *r, const struct exec_result *kill)
-{
-	const char *at = strstr(kill->out.data, "left");
-
-	if (kill->state != EXEC_FINISHED || at == NULL)
-		return;
-	at += strlen("left");
-	buf_add(&r->res->survivors, at + strspn(at, " "),
-	    strcspn(at + strspn(at, " "), "\n"));
-	if (r->res->survivors.len == 0)
-		r->res->verified =
-		    r->shell->subreaper ? VERIFIED_YES : VERIFIED_BY_MARKER;
-}
-
-static int run_on(struct run *r, const struct until *until, struct err *err);
-
-/* End all processes of the command, by way of another shell. */
+/* End all processes of the command, by way of the link's lease. */
 static void
 kill_command(struct run *r)
 {
 	struct until limit =
 	    until_in(r->req->grace_ms + (int64_t)KILL_EXTRA_MS);
-	struct exec_result kill = { 0 };
-	struct exec_request req = {
-		.timeout_ms = r->req->grace_ms + KILL_EXTRA_MS,
-		.max_chars = 8000,
+	struct lease_kill kill = {
+		.mark = r->mark,
+		.waiter = r->waiter,
+		.shell = r->pid,
+		.grace_ms = r->req->grace_ms,
 	};
-	struct run k = {
-		.req = &req,
-		.res = &kill,
-		.link = r->link,
-		.is_kill = true,
-	};
-	struct buf script;
 	struct err err;
 
 	r->res->verified = VERIFIED_NO;
-	k.shell = link_take_killer(r->link, &limit, &err);
-	if (k.shell == NULL)
+	if (link_end(r->link, &kill, &r->res->survivors, &limit, &err) == -1 ||
+	    r->res->survivors.len > 0)
 		return;
-	buf_init(&script, 16384);
-	script_kill(&script, r->mark, r->waiter, r->pid, r->req->grace_ms);
-	req.command = script.data;
-	run_on(&k, &limit, &err);
-	read_survivors(r, &kill);
-	exec_result_free(&kill);
-	buf_free(&script);
+	r->res->verified =
+	    r->shell->subreaper ? VERIFIED_YES : VERIFIED_BY_MARKER;
 }
 
 /* The until ended: make an end of the command, keep what it printed. */
@@ -250,8 +219,6 @@ stop_command(struct run *r, enum err_code why)
 
 	r->res->timed_out = why == ERR_TIMEOUT;
 	r->res->cancelled = why == ERR_CANCELLED;
-	if (r->is_kill)
-		return; /* a link that does not answer: leave it at that */
 	kill_command(r);
 	drain = until_in(r->res->verified == VERIFIED_NO ? 0 : DRAIN_MS);
 	attend(r, &drain, &err);

@@ -51,7 +51,7 @@ keep_spare(struct link *l)
 	struct shell *s;
 
 	while (l->connected && !l->ending && !l->connecting &&
-	    l->idle_count + (l->killer == NULL) < SPARE_SHELLS) {
+	    l->idle_count < SPARE_SHELLS) {
 		s = link_more(l, false, &until, &err);
 		if (s == NULL)
 			return;

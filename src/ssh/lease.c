@@ -2,16 +2,18 @@
 #include "ssh/lease.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/mem.h"
 #include "base/random.h"
-#include "ssh/capture.h"
 #include "ssh/clean.h"
 #include "ssh/script.h"
 
-#define SEEN_MAX ((size_t)4 << 20) /* noise of rc files comes first */
+#define SEEN_MAX ((size_t)4 << 20)   /* noise of rc files comes first */
+#define STALE_MAX ((size_t)64 << 10) /* answers that nobody waited for */
 
 /* Nothing more will come.  Before the lease stood, what the far side said
  * tells why: an account that is closed, a shell that is none. */
@@ -19,18 +21,16 @@ static int
 ended(struct lease *l, struct err *err)
 {
 	struct buf said;
-	char *space;
-	size_t room;
+	char text[512];
 	ssize_t n;
 
-	if (l->pings > 0)
+	if (l->standing)
 		return err_set(err, ERR_IO, "the link was lost");
-	space = buf_space(&l->seen, 512, &room);
-	n = read(l->ch.err, space, room < 512 ? room : 512);
-	if (n > 0)
-		buf_grew(&l->seen, (size_t)n);
 	buf_init(&said, 300);
 	clean_text(&said, l->seen.data, l->seen.len < 300 ? l->seen.len : 300);
+	n = read(l->ch.err, text, sizeof(text));
+	if (n > 0)
+		clean_text(&said, text, (size_t)n);
 	err_set(err, ERR_IO,
 	    "its login shell ended before it was ready; it said: %s",
 	    said.len > 0 ? said.data : "nothing");
@@ -38,105 +38,213 @@ ended(struct lease *l, struct err *err)
 	return -1;
 }
 
-/* Read until a line holds "word"; everything up to it is dropped. */
+/* With the lock held, before and after: wait for bytes and add them. */
 static int
-wait_for(struct lease *l, const char *word, const struct until *until,
-    struct err *err)
+read_more(struct lease *l, const struct until *until, struct err *err)
 {
 	struct pollfd p = { .fd = l->ch.out, .events = POLLIN };
-	char *at, *space;
-	size_t room;
-	ssize_t n;
+	char text[4096];
+	ssize_t n = -1;
+	int rc;
 
-	for (;;) {
-		at = memmem(l->seen.data, l->seen.len, word, strlen(word));
-		if (at != NULL) {
-			buf_drop(&l->seen,
-			    (size_t)(at - l->seen.data) + strlen(word));
-			return 0;
-		}
-		space = buf_space(&l->seen, 4096, &room);
-		if (room == 0)
-			return err_set(err, ERR_LIMIT,
-			    "the far side prints without end");
-		if (until_poll(until, &p, 1, err) == -1)
-			return -1;
-		n = read(l->ch.out, space, room);
-		if (n == 0)
-			return ended(l, err);
-		if (n == -1 && errno != EAGAIN && errno != EINTR)
-			return err_sys(err, "cannot read from the link");
-		if (n > 0)
-			buf_grew(&l->seen, (size_t)n);
+	l->reading = true;
+	pthread_mutex_unlock(&l->lock);
+	rc = until_poll(until, &p, 1, err);
+	if (rc != -1)
+		n = read(l->ch.out, text, sizeof(text));
+	pthread_mutex_lock(&l->lock);
+	l->reading = false;
+	gate_open(&l->gate);
+	if (rc == -1)
+		return -1;
+	if (n == 0)
+		return ended(l, err);
+	if (n == -1)
+		return errno == EAGAIN || errno == EINTR
+		    ? 0
+		    : err_sys(err, "cannot read from the link");
+	if (l->standing && l->seen.len > STALE_MAX)
+		buf_drop(&l->seen, l->seen.len - STALE_MAX / 2);
+	buf_add(&l->seen, text, (size_t)n);
+	if (l->seen.full)
+		return err_set(err, ERR_LIMIT,
+		    "the far side prints without end");
+	return 0;
+}
+
+/* With the lock held: take the line that begins with "word", if it is there.
+ * What follows the word goes to "rest". */
+static bool
+take_line(struct lease *l, const char *word, struct buf *rest)
+{
+	char *data = l->seen.data, *at, *nl;
+
+	at = memmem(data, l->seen.len, word, strlen(word));
+	if (at == NULL)
+		return false;
+	nl = memchr(at, '\n', l->seen.len - (size_t)(at - data));
+	if (nl == NULL)
+		return false;
+	if (rest != NULL)
+		buf_add(rest, at + strlen(word),
+		    (size_t)(nl - at) - strlen(word));
+	if (!l->standing) {
+		buf_drop(&l->seen, (size_t)(nl - data) + 1); /* with noise */
+		return true;
 	}
+	memmove(at, nl + 1, l->seen.len - (size_t)(nl + 1 - data));
+	l->seen.len -= (size_t)(nl + 1 - at);
+	l->seen.data[l->seen.len] = '\0';
+	return true;
+}
+
+/* Wait for the line that begins with "word". */
+static int
+wait_line(struct lease *l, const char *word, struct buf *rest,
+    const struct until *until, struct err *err)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&l->lock);
+	while (rc == 0 && !take_line(l, word, rest)) {
+		if (l->reading)
+			rc = gate_wait(&l->gate, &l->lock, until, err);
+		else
+			rc = read_more(l, until, err);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return rc;
+}
+
+/* A line is shorter than what a pipe takes at once, so lines do not mix. */
+static int
+say(struct lease *l, const struct buf *line, struct err *err)
+{
+	if (fs_write_all(l->ch.in, line->data, line->len) == -1)
+		return err_sys(err, "cannot write to the link");
+	return 0;
+}
+
+static unsigned
+next_number(struct lease *l)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&l->lock);
+	n = ++l->asked;
+	pthread_mutex_unlock(&l->lock);
+	return n;
+}
+
+struct lease *
+lease_take(struct lease *l)
+{
+	pthread_mutex_lock(&l->lock);
+	l->users++;
+	pthread_mutex_unlock(&l->lock);
+	return l;
 }
 
 void
-lease_close(struct lease *l)
+lease_give(struct lease *l)
 {
-	if (!l->open)
+	bool last;
+
+	if (l == NULL)
+		return;
+	pthread_mutex_lock(&l->lock);
+	last = --l->users == 0;
+	pthread_mutex_unlock(&l->lock);
+	if (!last)
 		return;
 	channel_close(&l->ch);
 	buf_free(&l->seen);
-	l->open = false;
+	pthread_mutex_destroy(&l->lock);
+	free(l);
 }
 
-int
-lease_open(struct lease *l, const char *socket, const char *link_id,
-    int silence_s, const struct until *until, struct err *err)
+struct lease *
+lease_open(const char *socket, const char *link_id, int silence_s,
+    const struct until *until, struct err *err)
 {
+	struct lease *l = xcalloc(1, sizeof(*l));
 	struct buf text;
 	int rc;
 
-	memset(l, 0, sizeof(*l));
 	buf_init(&l->seen, SEEN_MAX);
-	l->open = true;
+	pthread_mutex_init(&l->lock, NULL);
+	l->users = 1;
 	rc = channel_open(&l->ch, socket, script_boot, until, err);
 	if (rc == 0) {
 		random_hex(l->token, NONCE_LEN / 2);
 		buf_init(&text, 32768);
 		script_lease(&text, l->token, link_id, silence_s);
-		if (fs_write_all(l->ch.in, text.data, text.len) == -1)
-			rc = err_sys(err, "cannot write to the link");
+		rc = say(l, &text, err);
 		buf_free(&text);
 	}
-	if (rc == -1)
-		lease_close(l);
-	return rc;
+	if (rc == 0)
+		return l;
+	lease_give(l);
+	return NULL;
 }
 
 int
 lease_wait(struct lease *l, const struct until *until, struct err *err)
 {
-	return wait_for(l, l->token, until, err);
+	if (wait_line(l, l->token, NULL, until, err) == -1)
+		return -1;
+	l->standing = true;
+	return 0;
 }
 
 int
 lease_ping(struct lease *l, const struct until *until, struct err *err)
 {
-	char word[32];
-	struct buf text;
-	int rc = 0;
+	unsigned n = next_number(l);
+	struct buf line, word;
+	int rc;
 
-	buf_init(&text, sizeof(word));
-	buf_addf(&text, "p %u\n", ++l->pings);
-	if (fs_write_all(l->ch.in, text.data, text.len) == -1)
-		rc = err_sys(err, "cannot write to the link");
+	buf_init(&line, 64);
+	buf_init(&word, 64);
+	buf_addf(&line, "p %u\n", n);
+	buf_addf(&word, "p %u ", n);
+	rc = say(l, &line, err);
 	if (rc == 0)
-		rc = wait_for(l, text.data, until, err);
-	buf_free(&text);
+		rc = wait_line(l, word.data, NULL, until, err);
+	buf_free(&line);
+	buf_free(&word);
+	return rc;
+}
+
+int
+lease_end(struct lease *l, const struct lease_kill *kill, struct buf *left,
+    const struct until *until, struct err *err)
+{
+	unsigned n = next_number(l);
+	struct buf line, word;
+	int rc;
+
+	buf_init(&line, 256);
+	buf_init(&word, 64);
+	buf_addf(&line, "k %u %s %ld %ld %d\n", n, kill->mark, kill->waiter,
+	    kill->shell, kill->grace_ms / 10);
+	buf_addf(&word, "k %u ", n);
+	rc = say(l, &line, err);
+	if (rc == 0)
+		rc = wait_line(l, word.data, left, until, err);
+	buf_free(&line);
+	buf_free(&word);
 	return rc;
 }
 
 void
 lease_release(struct lease *l, const char *mark, long waiter)
 {
-	struct buf text;
+	struct buf line;
+	struct err err;
 
-	if (!l->open)
-		return;
-	buf_init(&text, 128);
-	buf_addf(&text, "r %s %ld\n", mark, waiter);
-	(void)!fs_write_all(l->ch.in, text.data, text.len);
-	buf_free(&text);
+	buf_init(&line, 128);
+	buf_addf(&line, "r %s %ld\n", mark, waiter);
+	say(l, &line, &err);
+	buf_free(&line);
 }

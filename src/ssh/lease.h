@@ -1,34 +1,60 @@
 /*
  * The lease of a link: a small shell on the far side that hears from us now
- * and then, and ends all commands of the link when it does not.
+ * and then, and ends all commands of the link when it does not.  It also ends
+ * single commands, because it is always there.
+ *
+ * Any thread may ask it; answers come as lines that name what they answer, in
+ * any order.  One of those who wait reads for all.
  */
 #ifndef SSH_LEASE_H
 #define SSH_LEASE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/gate.h"
 #include "base/until.h"
 #include "ssh/capture.h"
 #include "ssh/channel.h"
 
 struct lease {
 	struct channel ch;
-	struct buf seen;
 	char token[NONCE_LEN + 1];
-	bool open;
-	unsigned pings;
+	bool standing; /* it has answered */
+
+	pthread_mutex_t lock; /* guards the rest */
+	struct gate gate;     /* there is more to look at */
+	struct buf seen;      /* lines that nobody has taken yet */
+	bool reading;         /* somebody reads */
+	unsigned asked;
+	unsigned users;
 };
 
 /* Open the channel; the lease stands when lease_wait() returns 0. */
-int lease_open(struct lease *l, const char *socket, const char *link_id,
-    int silence_s, const struct until *until, struct err *err);
+struct lease *lease_open(const char *socket, const char *link_id, int silence_s,
+    const struct until *until, struct err *err);
 int lease_wait(struct lease *l, const struct until *until, struct err *err);
-void lease_close(struct lease *l);
+
+/* It is shared: whoever keeps it takes it and gives it back; the channel is
+ * closed when the last one does.  lease_open() has taken it once. */
+struct lease *lease_take(struct lease *l);
+void lease_give(struct lease *l); /* NULL is fine */
 
 /* A round trip: proves that the far side is there. */
 int lease_ping(struct lease *l, const struct until *until, struct err *err);
+
+/* What is to be ended: a command's mark, its waiter and its shell. */
+struct lease_kill {
+	const char *mark;
+	long waiter, shell;
+	int grace_ms; /* between TERM and KILL */
+};
+
+/* End it.  "left" gets what is still there: "pid:command ...", or nothing. */
+int lease_end(struct lease *l, const struct lease_kill *kill, struct buf *left,
+    const struct until *until, struct err *err);
 
 /* Children of this command, below this waiter, may outlive the link. */
 void lease_release(struct lease *l, const char *mark, long waiter);

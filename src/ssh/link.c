@@ -15,7 +15,8 @@
 /* A link that answered within this time is taken to be alive. */
 #define PROVEN_MS 10000
 
-#define ROOM_STEP_MS 500 /* between looks for room */
+#define ROOM_STEP_MS 500   /* between looks for room */
+#define READY_STEP_MS 2000 /* between looks whether the link is alive */
 
 struct links {
 	bool brief;
@@ -117,7 +118,8 @@ void
 link_release(struct link *l, const char *mark, long waiter)
 {
 	pthread_mutex_lock(&l->lock);
-	lease_release(&l->lease, mark, waiter);
+	if (l->lease != NULL)
+		lease_release(l->lease, mark, waiter);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -140,10 +142,9 @@ link_let_go(struct link *l)
 		l->idle = s->next;
 		shell_free(s);
 	}
-	shell_free(l->killer);
-	l->killer = NULL;
 	l->idle_count = 0;
-	lease_close(&l->lease);
+	lease_give(l->lease);
+	l->lease = NULL;
 	while (l->count > 0) {
 		struct master *m = &l->masters[--l->count];
 
@@ -258,21 +259,20 @@ open_shell(struct link *l, bool grow, const struct until *until,
 }
 
 /* The same for the lease. */
-static int
-open_lease(struct link *l, struct lease *lease, const struct until *until,
-    struct err *err)
+static struct lease *
+open_lease(struct link *l, const struct until *until, struct err *err)
 {
+	struct lease *lease;
 	int m;
 
 	while ((m = roomy_master(l, true, until, err)) != -1) {
-		if (lease_open(lease, l->masters[m].path, l->id,
-		        LEASE_SILENCE_S, until, err) == 0)
-			return 0;
-		if (err->code != ERR_LIMIT)
-			return -1;
+		lease = lease_open(l->masters[m].path, l->id, LEASE_SILENCE_S,
+		    until, err);
+		if (lease != NULL || err->code != ERR_LIMIT)
+			return lease;
 		note_full(l, m);
 	}
-	return -1;
+	return NULL;
 }
 
 static int
@@ -290,44 +290,40 @@ no_shell(struct link *l, struct err *err)
 void
 link_keep(struct link *l, struct shell *s)
 {
-	if (l->killer == NULL) {
-		l->killer = s;
-		return;
-	}
 	s->next = l->idle;
 	l->idle = s;
 	l->idle_count++;
 }
 
 /*
- * Everything a new link needs: a master, the lease, the reserve, and a shell
- * for the call that is waiting.  All start at once, since rc files take time.
+ * Everything a new link needs: a master, the lease, and a shell for the call
+ * that is waiting.  Both start at once, since rc files take time.
  */
 static int
 connect_link(struct link *l, const struct until *until, struct err *err)
 {
 	struct until ready;
-	struct lease lease;
+	struct lease *lease;
 	struct shell *s;
-	int i;
 
 	if (add_master(l, until, err) == -1)
 		return -1;
 	ready = until_within(until, READY_MS);
-	if (open_lease(l, &lease, &ready, err) == -1)
+	lease = open_lease(l, &ready, err);
+	if (lease == NULL)
 		return no_shell(l, err);
 	pthread_mutex_lock(&l->lock);
 	l->lease = lease;
 	pthread_mutex_unlock(&l->lock);
-	for (i = 0; i < 2; i++) {
-		s = open_shell(l, true, &ready, err);
-		if (s == NULL)
-			return no_shell(l, err);
+	s = open_shell(l, true, &ready, err);
+	if (s == NULL && err->code != ERR_LIMIT)
+		return no_shell(l, err);
+	if (s != NULL) {
 		pthread_mutex_lock(&l->lock);
 		link_keep(l, s);
 		pthread_mutex_unlock(&l->lock);
 	}
-	if (lease_wait(&l->lease, &ready, err) == -1)
+	if (lease_wait(lease, &ready, err) == -1)
 		return no_shell(l, err);
 	pthread_mutex_lock(&l->lock);
 	l->proven = l->pinged = clock_ms();
@@ -371,26 +367,25 @@ ensure_connected(struct link *l, const struct until *until, struct err *err)
 	return rc;
 }
 
-/* With the lock held, before and after: ask the lease, if the last sign of
- * life is old. */
 int
 link_prove(struct link *l, const struct until *until, bool always,
     struct err *err)
 {
 	struct until soon = until_within(until, PROVE_MS);
-	int64_t now = clock_ms();
+	struct lease *lease;
 	int rc;
 
-	if (!always && now - l->proven < PROVEN_MS)
+	if (!always && clock_ms() - l->proven < PROVEN_MS)
 		return 0;
-	l->connecting = true;
+	if (l->lease == NULL)
+		return err_set(err, ERR_IO, "the link was lost");
+	lease = lease_take(l->lease);
 	pthread_mutex_unlock(&l->lock);
-	rc = lease_ping(&l->lease, &soon, err);
+	rc = lease_ping(lease, &soon, err);
 	pthread_mutex_lock(&l->lock);
-	l->connecting = false;
-	gate_open(&l->gate);
-	if (rc == 0)
+	if (rc == 0 && lease == l->lease)
 		l->proven = l->pinged = clock_ms();
+	lease_give(lease);
 	return rc;
 }
 
@@ -399,16 +394,20 @@ static int
 ensure_alive(struct link *l, const struct until *until, bool always,
     struct err *err)
 {
+	unsigned generation;
 	int tries;
 
 	for (tries = 0; tries < 2; tries++) {
 		if (ensure_connected(l, until, err) == -1)
 			return -1;
+		generation = l->generation;
 		if (link_prove(l, until, always, err) == 0)
 			return 0;
 		if (err->code == ERR_CANCELLED)
 			return -1;
-		give_up(l);
+		/* Unless another thread has replaced it meanwhile. */
+		if (generation == l->generation && !l->connecting)
+			give_up(l);
 	}
 	return err_wrap(err, "%s does not answer", l->sb->name);
 }
@@ -496,14 +495,36 @@ find_shell(struct link *l, const struct until *until, struct err *err)
 				return s;
 			continue;
 		}
-		if (l->busy == 0 && l->killer != NULL) {
-			/* Better one command without a reserve than none. */
-			s = l->killer;
-			l->killer = NULL;
-			return s;
-		}
 		if (wait_for_room(l, since, until, err) == -1)
 			return NULL;
+	}
+}
+
+/*
+ * Wait until the shell is ready.  rc files may take their time, but a link
+ * that does not answer meanwhile is lost: ERR_IO.
+ */
+static int
+wait_ready(struct link *l, struct shell *s, const struct until *until,
+    struct err *err)
+{
+	struct until limit = until_within(until, READY_MS);
+	struct until step;
+	int rc;
+
+	for (;;) {
+		step = until_within(&limit, READY_STEP_MS);
+		if (shell_ready(s, &step, err) == 0)
+			return 0;
+		if (err->code != ERR_TIMEOUT || until_check(&limit, err) == -1)
+			return -1;
+		pthread_mutex_lock(&l->lock);
+		rc = link_prove(l, &limit, true, err);
+		pthread_mutex_unlock(&l->lock);
+		if (rc == -1 && err->code == ERR_TIMEOUT)
+			return err_set(err, ERR_IO, "the link was lost");
+		if (rc == -1)
+			return -1;
 	}
 }
 
@@ -513,7 +534,6 @@ static struct shell *
 take_once(struct link *l, bool always, bool *lost, const struct until *until,
     struct err *err)
 {
-	struct until ready = until_within(until, READY_MS);
 	struct shell *s = NULL;
 
 	*lost = false;
@@ -529,7 +549,7 @@ take_once(struct link *l, bool always, bool *lost, const struct until *until,
 	pthread_mutex_unlock(&l->lock);
 	if (s == NULL)
 		return NULL;
-	if (shell_ready(s, &ready, err) == 0) {
+	if (wait_ready(l, s, until, err) == 0) {
 		learn_clock(l, s);
 		return s;
 	}
@@ -555,34 +575,22 @@ link_take(struct link *l, bool always, const struct until *until,
 	return s;
 }
 
-struct shell *
-link_take_killer(struct link *l, const struct until *until, struct err *err)
+int
+link_end(struct link *l, const struct lease_kill *kill, struct buf *left,
+    const struct until *until, struct err *err)
 {
-	struct shell *s;
+	struct lease *lease = NULL;
+	int rc;
 
 	pthread_mutex_lock(&l->lock);
-	s = pop_idle(l);
-	if (s == NULL && l->connected && !all_full(l))
-		s = link_more(l, true, until, err);
-	while (s == NULL && l->connected) {
-		s = l->killer;
-		l->killer = NULL;
-		if (s == NULL &&
-		    gate_wait(&l->gate, &l->lock, until, err) == -1)
-			break;
-	}
-	if (s == NULL && !l->connected)
-		err_set(err, ERR_IO, "the link was lost");
-	l->busy += s != NULL;
+	if (l->lease != NULL)
+		lease = lease_take(l->lease);
 	pthread_mutex_unlock(&l->lock);
-	if (s == NULL)
-		return NULL;
-	if (shell_ready(s, until, err) == 0) {
-		learn_clock(l, s);
-		return s;
-	}
-	link_give(l, s, false);
-	return NULL;
+	if (lease == NULL)
+		return err_set(err, ERR_IO, "the link was lost");
+	rc = lease_end(lease, kill, left, until, err);
+	lease_give(lease);
+	return rc;
 }
 
 void

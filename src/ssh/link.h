@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/until.h"
 #include "config/config.h"
+#include "ssh/lease.h"
 #include "ssh/shell.h"
 
 struct link;
@@ -35,9 +36,9 @@ const struct sandbox *link_sandbox(const struct link *l);
 struct shell *link_take(struct link *l, bool always, const struct until *until,
     struct err *err);
 
-/* A ready shell for ending a command, from the reserve if none is left. */
-struct shell *link_take_killer(struct link *l, const struct until *until,
-    struct err *err);
+/* End a command; "left" gets what could not be ended.  -1: nobody knows. */
+int link_end(struct link *l, const struct lease_kill *kill, struct buf *left,
+    const struct until *until, struct err *err);
 
 /* "usable": it is ready, or will be, for another command. */
 void link_give(struct link *l, struct shell *s, bool usable);

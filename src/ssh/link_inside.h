@@ -36,9 +36,8 @@ struct link {
 	int count;              /* masters of this generation */
 	bool full[MASTERS_MAX]; /* that has no room for a channel */
 	unsigned busy;          /* shells that were taken */
-	struct lease lease;
-	struct shell *idle;   /* ready or about to be */
-	struct shell *killer; /* the reserve */
+	struct lease *lease;    /* or NULL */
+	struct shell *idle;     /* ready or about to be */
 	unsigned idle_count;
 	unsigned marks;
 	int64_t proven; /* when the far side last answered */

@@ -135,6 +135,8 @@ script_shell(struct buf *out, const char *token, const char *mark)
  * because they may fork; in the hard phase they are stopped first, so that
  * they cannot.  Needs /proc; without it the group is all there is.
  *
+ * Leaves what it could not end in L.
+ *
  * What it is told: M mark of the command (of the link, to end all of it), P
  * mark of the link, A waiter, B command shell, G grace in hundredths of a
  * second, X marks whose processes stay, W to take the link's waiters with all
@@ -169,7 +171,7 @@ static const char kill_text[] =
     "[ $d = 8 ] || d=$((d*2)); }; "
     "if [ ! -r /proc/self/stat ]; then "
     "[ \"$B\" -le 1 ] || { kill -TERM -$B; w; kill -KILL -$B; } 2>/dev/null; "
-    "echo left unknown; exit; fi; "
+    "L=unknown; else "
     "L=`m`; [ -z \"$L\" ] || { kill -TERM $L; kill -CONT $L; } 2>/dev/null; "
     "c; e=$((u+G)); while [ -n \"$L\" ] && [ $u -lt $e ]; "
     "do w; L=`m`; c; done; "
@@ -180,53 +182,45 @@ static const char kill_text[] =
     "[ -z \"$L\" ] || kill -KILL $L 2>/dev/null; r=$((r+1)); L=`m`; "
     "if [ -n \"$L\" ]; then x=; "
     "for p in $L; do kill -0 $p 2>/dev/null && x=1; done; "
-    "[ -n \"$x\" ] || break; w; fi; done; ";
+    "[ -n \"$x\" ] || break; w; fi; done; fi";
 
-static const char kill_report[] =
-    "echo \"left`for p in $L; do printf \" %s:%s\" $p "
-    "\"\\`tr \"\\\\000 \" __ </proc/$p/cmdline 2>/dev/null | "
-    "cut -c1-40\\`\"; done`\"";
-
-void
-script_kill(struct buf *out, const char *mark, long waiter_pid, long shell_pid,
-    int grace_ms)
-{
-	/* The mark is "LINK.number."; the link's own is what comes before. */
-	buf_addf(out, "M=%s P=%.*s. A=%ld B=%ld G=%d W= X= Y=; ", mark,
-	    (int)strcspn(mark, "."), mark, waiter_pid, shell_pid,
-	    grace_ms / 10);
-	buf_adds(out, kill_text);
-	buf_adds(out, kill_report);
-}
+/* What is left: "pid:command" each, in one line. */
+static const char left_text[] =
+    "for p in $L; do printf \"%s:%s \" $p "
+    "\"`tr \"\\000 \" __ </proc/$p/cmdline 2>/dev/null | cut -c1-40`\"; done";
 
 /*
- * The lease: reads a line now and then.  "p N" is answered with "p N" (we are
- * alive, and so is the link), "r MARK WAITER" lets go of a command whose
- * children may stay.  The end of its input, or silence, ends the rest.
+ * The lease: reads a line now and then.
  *
- * "read -t" is there in bash alone; elsewhere only the end is noticed.
+ * "p N" is answered with "p N" (we are alive, and so is the link).
+ * "k N MARK WAITER SHELL GRACE" ends a command, in the background, and is
+ * answered with "k N" and what is left.
+ * "r MARK WAITER" lets go of a command whose children may stay.
+ *
+ * The end of its input, or silence, ends the rest.  "read -t" is there in bash
+ * alone; elsewhere only the end is noticed.
  */
-static const char lease_head[] =
+static const char lease_text[] =
     "exec 2>/dev/null; o=; [ -z \"$BASH_VERSION\" ] || o=\"-t $S\"; "
-    "echo \"$T\"; X=; Y=; "
-    "while IFS=\" \" read -r $o c a b; do case $c in p) echo \"p $a\";; "
-    "r) X=\"$X $a\"; Y=\"$Y $b\";; esac; done; "
-    "exec </dev/null >/dev/null; trap \"\" HUP PIPE; A=0 B=0 G=0 P=$M W=1; ";
+    "echo \"$T\"; P=$M; X=; Y=; "
+    "while IFS=\" \" read -r $o q a b s f g; do case $q in "
+    "p) echo \"p $a .\";; "
+    "r) X=\"$X $a\"; Y=\"$Y $b\";; "
+    "k) ( exec </dev/null; M=$b A=$s B=$f G=$g W= X= Y=; eval \"$K\"; "
+    "echo \"k $a `eval \"$E\"`\" ) & ;; esac; done; "
+    "exec </dev/null >/dev/null; trap \"\" HUP PIPE; "
+    "A=0 B=0 G=0 W=1; eval \"$K\"";
 
 void
 script_lease(struct buf *out, const char *token, const char *link_id,
     int silence_s)
 {
-	struct buf text;
-
-	buf_init(&text, 16384);
-	buf_adds(&text, lease_head);
-	buf_adds(&text, kill_text);
 	assign(out, "T", token);
-	assign(out, "K", text.data);
-	buf_addf(out, "M=%s. S=%d; export T M S; ", link_id, silence_s);
+	assign(out, "K", kill_text);
+	assign(out, "E", left_text);
+	assign(out, "Z", lease_text);
+	buf_addf(out, "M=%s. S=%d; export T K E M S; ", link_id, silence_s);
 	buf_adds(out,
 	    "s=sh; command -v bash >/dev/null 2>&1 && s=\"bash --norc\"; "
-	    "exec $s -c \"$K\"\n");
-	buf_free(&text);
+	    "exec $s -c \"$Z\"\n");
 }

@@ -19,17 +19,9 @@ extern const char script_boot[];
  */
 void script_shell(struct buf *out, const char *token, const char *mark);
 
-/* The line for the lease of a link: ends all its commands when we are gone
- * for "silence_s" seconds. */
+/* The line for the lease of a link: ends single commands when told, and all
+ * when we are gone for "silence_s" seconds. */
 void script_lease(struct buf *out, const char *token, const char *link_id,
     int silence_s);
-
-/*
- * A command that ends the processes of another one: those with the mark, the
- * group and session of "shell", and everything below "waiter".  It prints
- * what is left: "left PID:command ..." or "left".
- */
-void script_kill(struct buf *out, const char *mark, long waiter, long shell,
-    int grace_ms);
 
 #endif
