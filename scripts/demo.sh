@@ -14,6 +14,8 @@ program=$1
 server=
 guard=
 scratch=$(mktemp -d)
+# What the program keeps goes there too, not among the user's own.
+export REMOTE_SANDBOX_MCP_HOME="$scratch/home"
 
 # Whatever is left at the end, however it comes about.
 cleanup()

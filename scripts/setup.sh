@@ -81,7 +81,7 @@ as_root()
 	fi
 }
 
-# dpkg wants the sbin directories in PATH, and su does not always put them there.
+# dpkg wants the sbin directories in PATH, where su does not always put them.
 apt_get()
 {
 	as_root env DEBIAN_FRONTEND=noninteractive \
@@ -89,8 +89,8 @@ apt_get()
 	    apt-get -o DPkg::Lock::Timeout=300 "$@"
 }
 
-# Debian starts a service as soon as its package is in, and at every boot. The
-# tests run a private sshd and want only the program, so the package goes in
+# Debian starts a service as soon as its package is in, and at every boot. Demo
+# and tests run a private sshd and want only the program, so the package goes in
 # under a policy that forbids starting anything, and its service is switched
 # off. A policy that is already there (containers have one) is left as it is.
 install_sshd()
@@ -117,7 +117,7 @@ apt_install()
 	fi
 	say "installing with apt: $*"
 	logged apt-update apt_get update ||
-	    say "apt-get update failed (build/log/apt-update.log); trying with what is known"
+	    say "apt-get update failed: see build/log/apt-update.log; going on"
 	sshd=
 	packages=
 	for package; do

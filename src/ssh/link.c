@@ -590,6 +590,12 @@ link_end(struct link *l, const struct lease_kill *kill, struct buf *left,
 		return err_set(err, ERR_IO, "the link was lost");
 	rc = lease_end(lease, kill, left, until, err);
 	lease_give(lease);
+	if (rc == -1) {
+		/* The next call is to find out whether it is alive. */
+		pthread_mutex_lock(&l->lock);
+		l->proven = 0;
+		pthread_mutex_unlock(&l->lock);
+	}
 	return rc;
 }
 

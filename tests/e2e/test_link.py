@@ -73,7 +73,7 @@ def test_64_calls_at_once(agent, sshd, home):
     assert last < 10 * SLOW
 
 
-@pytest.mark.parametrize("sessions", [1, 2, 3])
+@pytest.mark.parametrize("sessions", [1, 2])
 def test_few_sessions(new_agent, new_sshd, new_tag, sessions):
     """More calls than MaxSessions wait; a kill finds its way."""
     server = new_sshd("MaxSessions %d" % sessions)
@@ -472,10 +472,11 @@ def test_a_server_that_disconnects_idle_clients(agent, new_agent, new_sshd):
         pytest.skip("this sshd has no ChannelTimeout")
     agent = new_agent(server.entry())
     for n in range(3):
+        if n:
+            time.sleep(1.6)     # the very thing: nobody uses it
         result = agent.run("echo %d" % n)
         assert result.get("stdout") == "%d\n" % n, result
         assert "connection_error" not in result
-        time.sleep(1.6)     # the very thing: nobody uses it
 
 
 # --- A host that is not there -----------------------------------------------
@@ -555,27 +556,33 @@ def test_a_short_freeze_harms_nothing(agent, sshd):
     assert agent.end(waiting)["stdout"] == "hi\n"
 
 
-def test_a_frozen_link_is_answered_in_time(agent, sshd, tmp_path):
+@pytest.mark.parametrize("shells", ["waiting", "on their way"])
+def test_a_frozen_link_is_answered_in_time(agent, sshd, tmp_path, shells):
     """And what was written to it does not run after the thaw."""
     file = tmp_path / "ran"
     agent.good("true")
+    if shells == "waiting":
+        time.sleep(1)
     sshd.freeze()
-    call = agent.begin("echo >%s" % file, timeout_s=1)
-    result = agent.end(call, timeout=20 * SLOW)
+    result = agent.run("echo x >>%s" % file, timeout_s=1, timeout=30 * SLOW)
     print("%.2f s: %s" % (result.seconds, result))
-    assert result.seconds < 15 * SLOW
-    if not result.failed:
+    assert result.seconds < 12 * SLOW
+    if result.failed:
+        ran = []
+    elif result["exit_code"] is None:
         assert result.get("timed_out") or result.get("connection_error")
-        assert result["exit_code"] is None
         assert result["command_state"] == "may_be_running"
+        ran = []
+    else:
+        ran = ["x"]     # nothing had been written: another link was taken
     # A new link is found at once.
     begun = time.monotonic()
     assert agent.good("echo on") == "on\n"
     print("on after %.2f s" % (time.monotonic() - begun))
-    assert time.monotonic() - begun < 10 * SLOW
+    assert time.monotonic() - begun < 6 * SLOW
     sshd.thaw()
     for _ in range(100):
-        assert not file.exists()
+        assert lines(file) == ran
         time.sleep(0.01)
 
 
@@ -728,7 +735,7 @@ def tell_the_truth(agent, calls, file):
 def test_never_twice_and_never_a_lie(agent, sshd, tmp_path):
     """Under a link that is cut again and again."""
     file = tmp_path / "runs"
-    calls = chaos(agent, sshd, file, seconds=8, rate=2)
+    calls = chaos(agent, sshd, file, seconds=6, rate=2)
     counts = tell_the_truth(agent, calls, file)
     assert counts["finished"] >= len(calls) / 4
     assert counts["may_be_running"] > 0
