@@ -129,21 +129,13 @@ hostkeys_describe(struct buf *out, const char *lines, const char *name,
 	proc_result_free(&res);
 }
 
-void
-hostkeys_fingerprint(struct buf *out, const char *path, long number,
-    const struct until *until)
+/* Append the fingerprint of one line, if it holds a key. */
+static void
+line_fingerprint(struct buf *out, const char *at, const struct until *until)
 {
 	struct proc_result res;
-	struct buf text;
-	const char *at;
 	char *line;
-	size_t n;
 
-	hostkeys_read(path, &text);
-	for (at = text.data; number > 1 && *at != '\0'; number--) {
-		n = strcspn(at, "\n");
-		at += n + (at[n] == '\n');
-	}
 	/* A marker in front, such as @revoked, is not ssh-keygen's. */
 	if (*at == '@')
 		at += strcspn(at, " ") + (strchr(at, ' ') != NULL);
@@ -155,5 +147,43 @@ hostkeys_fingerprint(struct buf *out, const char *path, long number,
 		proc_result_free(&res);
 	}
 	free(line);
+}
+
+static const char *
+next_line(const char *at)
+{
+	at += strcspn(at, "\n");
+	return at + (*at == '\n');
+}
+
+void
+hostkeys_fingerprint(struct buf *out, const char *path, long number,
+    const struct until *until)
+{
+	struct buf text;
+	const char *at;
+
+	hostkeys_read(path, &text);
+	for (at = text.data; number > 1 && *at != '\0'; number--)
+		at = next_line(at);
+	line_fingerprint(out, at, until);
+	buf_free(&text);
+}
+
+void
+hostkeys_revoked(struct buf *out, const char *path, const char *host,
+    const struct until *until)
+{
+	static const char marker[] = "@revoked ";
+	struct buf text;
+	const char *at;
+
+	hostkeys_read(path, &text);
+	for (at = text.data; *at != '\0' && out->len == 0; at = next_line(at)) {
+		if (str_starts(at, marker) &&
+		    (at[strlen(marker)] == '*' ||
+		        is_about(at + strlen(marker), host)))
+			line_fingerprint(out, at, until);
+	}
 	buf_free(&text);
 }

@@ -27,4 +27,9 @@ void hostkeys_describe(struct buf *out, const char *lines, const char *name,
 void hostkeys_fingerprint(struct buf *out, const char *path, long number,
     const struct until *until);
 
+/* Append the fingerprint of the first key that the file marks as revoked for
+ * this host. */
+void hostkeys_revoked(struct buf *out, const char *path, const char *host,
+    const struct until *until);
+
 #endif

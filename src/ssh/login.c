@@ -285,30 +285,52 @@ explain_refusal(struct attempt *a, const struct askpass_refusal *r,
 
 /* "Offending ED25519 key in FILE:LINE": which key was remembered? */
 static void
-add_remembered(struct buf *text, const struct until *until)
+offending_key(const char *text, struct buf *print, const struct until *until)
 {
-	const char *at = strstr(text->data, "Offending ");
+	const char *at = strstr(text, "Offending ");
 	const char *key = at != NULL ? strstr(at, " key in ") : NULL;
-	const char *colon;
-	char *path;
-	struct buf print;
+	char *path, *colon;
 
 	if (key == NULL)
 		return;
 	key += strlen(" key in ");
 	path = xstrndup(key, strcspn(key, "\r\n"));
 	colon = strrchr(path, ':');
-	buf_init(&print, 128);
 	if (colon != NULL) {
-		long number = strtol(colon + 1, NULL, 10);
-
-		path[colon - path] = '\0';
-		hostkeys_fingerprint(&print, path, number, until);
+		*colon = '\0';
+		hostkeys_fingerprint(print, path, strtol(colon + 1, NULL, 10),
+		    until);
 	}
+	free(path);
+}
+
+/* "... is marked as revoked": the line that says so, in any of our files. */
+static void
+revoked_key(struct attempt *a, struct buf *print, const struct until *until)
+{
+	char *files = xasprintf("%s %s", a->known_hosts,
+	    a->target.known_hosts != NULL ? a->target.known_hosts : "");
+	char *at = files, *path;
+
+	while (print->len == 0 && (path = strsep(&at, " ")) != NULL)
+		hostkeys_revoked(print, path, a->target.host, until);
+	free(files);
+}
+
+/* What ssh does not say: the fingerprint of the key that it knows. */
+static void
+add_remembered(struct attempt *a, struct buf *text, const struct until *until)
+{
+	struct buf print;
+
+	buf_init(&print, 128);
+	if (strstr(text->data, "is marked as revoked") != NULL)
+		revoked_key(a, &print, until);
+	else
+		offending_key(text->data, &print, until);
 	if (print.len > 0)
 		buf_addf(text, "\nremembered key is %s\n", print.data);
 	buf_free(&print);
-	free(path);
 }
 
 /*
@@ -330,8 +352,10 @@ run_logged(struct attempt *a, json_t *argv, bool master,
 	json_array_insert_new(argv, 2, json_string(path));
 	rc = sshrun(argv, master ? a->askpass : NULL, master, res, until, err);
 	if (rc == 0) {
+		if (!master)
+			buf_add(said, res->err.data, res->err.len);
 		fs_read(path, said, &ignored);
-		if (!master || said->len == 0)
+		if (said->len == 0)
 			buf_add(said, res->err.data, res->err.len);
 	}
 	unlink(path);
@@ -363,7 +387,7 @@ explain_failure(struct attempt *a, struct buf *said, const struct until *until,
 			proc_result_free(&res);
 		json_decref(argv);
 	}
-	add_remembered(said, until);
+	add_remembered(a, said, until);
 	return explain_login(a->sb, said->data, err);
 }
 
