@@ -9,12 +9,20 @@
 
 #define FEW 8 /* descriptors that need no memory of their own */
 
+/* On Linux the monotonic clock stands still while the machine sleeps, and a
+ * link that died meanwhile would seem fresh. */
+#ifdef CLOCK_BOOTTIME
+#define CLOCK_FORWARD CLOCK_BOOTTIME
+#else
+#define CLOCK_FORWARD CLOCK_MONOTONIC
+#endif
+
 int64_t
 clock_ms(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(CLOCK_FORWARD, &now);
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 

@@ -16,7 +16,7 @@ struct until {
 	int cancel_fd; /* readable once cancelled; -1: cannot be */
 };
 
-/* Milliseconds of a clock that only goes forward. */
+/* Milliseconds of a clock that only goes forward, also during sleep. */
 int64_t clock_ms(void);
 
 struct until until_never(void);

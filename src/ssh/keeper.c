@@ -8,9 +8,11 @@
 #include "base/log.h"
 #include "ssh/link_inside.h"
 
-#define LEASE_PING_MS 15000 /* the lease ends everything after 60 s */
-#define SHELL_AGE_MS 60000  /* older ones are renewed */
-#define IDLE_MS 300000      /* then a link lets go of everything */
+/* More often than a link counts as fresh, so that no call has to ask; the
+ * lease ends everything after 60 s of silence. */
+#define LEASE_PING_MS 7000
+#define SHELL_AGE_MS 60000 /* older ones are renewed */
+#define IDLE_MS 300000     /* then a link lets go of everything */
 #define TICK_MS 1000
 
 /* With the lock held: take out the idle shells that are too old. */

@@ -290,8 +290,13 @@ no_shell(struct link *l, struct err *err)
 void
 link_keep(struct link *l, struct shell *s)
 {
-	s->next = l->idle;
-	l->idle = s;
+	struct shell **at;
+
+	/* At the end: it is the least ready of all. */
+	for (at = &l->idle; *at != NULL; at = &(*at)->next)
+		;
+	s->next = NULL;
+	*at = s;
 	l->idle_count++;
 }
 
