@@ -132,8 +132,9 @@ script_shell(struct buf *out, const char *token, const char *mark)
 
 /*
  * Ends processes.  Those that belong to the command are found anew each time,
- * because they may fork; in the hard phase they are stopped first, so that
- * they cannot.  Needs /proc; without it the group is all there is.
+ * because they may fork.  They are stopped first: else a shell whose child
+ * got its TERM before it would go on with the next statement.  Needs /proc;
+ * without it the group is all there is.
  *
  * Leaves what it could not end in L.
  *
@@ -172,7 +173,8 @@ static const char kill_text[] =
     "if [ ! -r /proc/self/stat ]; then "
     "[ \"$B\" -le 1 ] || { kill -TERM -$B; w; kill -KILL -$B; } 2>/dev/null; "
     "L=unknown; else "
-    "L=`m`; [ -z \"$L\" ] || { kill -TERM $L; kill -CONT $L; } 2>/dev/null; "
+    "L=`m`; [ -z \"$L\" ] || "
+    "{ kill -STOP $L; kill -TERM $L; kill -CONT $L; } 2>/dev/null; "
     "c; e=$((u+G)); while [ -n \"$L\" ] && [ $u -lt $e ]; "
     "do w; L=`m`; c; done; "
     "r=0; while [ -n \"$L\" ] && [ $r -lt 40 ]; do "
