@@ -167,6 +167,40 @@ the_fingerprint_of_a_line_is_found(void **state)
 	remove_dir(dir);
 }
 
+static void
+a_revoked_key_of_the_host_is_found(void **state)
+{
+	static const char text[] = "gpu1 ssh-ed25519 " KEY "\n"
+	                           "@cert-authority * ssh-ed25519 " KEY "\n"
+	                           "@revoked gpu2 ssh-ed25519 broken\n"
+	                           "@revoked gpu2,gpu3 ssh-ed25519 " KEY "\n";
+	static const char any[] = "@revoked * ssh-ed25519 " KEY "\n";
+	char *dir = make_dir(), *path = path_join(dir, "known_hosts");
+	struct until until = soon();
+	struct err err;
+
+	(void)state;
+	assert_int_equal(fs_replace(path, text, strlen(text), 0600, &err), 0);
+	hostkeys_revoked(&out, path, "gpu1", &until);
+	assert_string_equal(out.data, "");
+	hostkeys_revoked(&out, path, "gpu", &until);
+	assert_string_equal(out.data, "");
+	hostkeys_revoked(&out, path, "gpu3", &until);
+	assert_string_equal(out.data, PRINT);
+	buf_reset(&out);
+	hostkeys_revoked(&out, path, "gpu2", &until);
+	assert_string_equal(out.data, PRINT);
+	buf_reset(&out);
+	assert_int_equal(fs_replace(path, any, strlen(any), 0600, &err), 0);
+	hostkeys_revoked(&out, path, "gpu1", &until);
+	assert_string_equal(out.data, PRINT);
+	buf_reset(&out);
+	hostkeys_revoked(&out, "/nonexistent", "gpu1", &until);
+	assert_string_equal(out.data, "");
+	free(path);
+	remove_dir(dir);
+}
+
 /* What the helper prints when ssh asks for a key. */
 static void
 helper_prints(const char *print, const char *type, const char *key,
@@ -213,6 +247,7 @@ main(void)
 		TEST(a_hashed_name_shows_as_that_of_the_sandbox),
 		TEST(what_is_no_key_is_not_described),
 		TEST(the_fingerprint_of_a_line_is_found),
+		TEST(a_revoked_key_of_the_host_is_found),
 		TEST(only_the_pinned_key_is_known),
 	};
 

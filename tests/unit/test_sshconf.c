@@ -60,7 +60,8 @@ file_is(const struct sshconf *conf, const char *want)
 	"\tRequestTTY no\n"               \
 	"\tRemoteCommand none\n"          \
 	"\tEscapeChar none\n"             \
-	"\tLogLevel INFO\n"
+	"\tLogLevel INFO\n"               \
+	"\tHashKnownHosts no\n"
 #define BOTTOM                      \
 	"Host *\n"                  \
 	"\tServerAliveInterval 5\n" \
