@@ -109,12 +109,12 @@ class Tag:
     def pids(self):
         """Living processes with it on their command line."""
         found = []
-        for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        for pid in ssh_servers.pids():
             try:
-                words = path.read_bytes().split(b"\0")
+                words = pathlib.Path(
+                    "/proc/%d/cmdline" % pid).read_bytes().split(b"\0")
             except (FileNotFoundError, ProcessLookupError):
                 continue
-            pid = int(path.parent.name)
             if self.text.encode() in words and not rsmcp.gone(pid):
                 found.append(pid)
         return found
@@ -131,8 +131,13 @@ class Tag:
         return time.monotonic() - begun
 
     def kill(self):
-        for pid in self.pids():
-            ssh_servers.kill(pid, signal.SIGKILL)
+        """What is left; it may fork meanwhile, but all of it is bounded."""
+        for _ in range(20):
+            left = self.pids()
+            for pid in left:
+                ssh_servers.kill(pid, signal.SIGKILL)
+            if not left:
+                return
 
 
 def programs(directory, *hidden):

@@ -69,11 +69,16 @@ def free_port():
         return s.getsockname()[1]
 
 
+def pids():
+    """All processes there are; some may have ended meanwhile."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
 def processes():
     """(pid, parent, name, state) of all there are."""
-    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+    for pid in pids():
         try:
-            text = path.read_text()
+            text = pathlib.Path("/proc/%d/stat" % pid).read_text()
         except (FileNotFoundError, ProcessLookupError):
             continue
         pid, name, rest = re.fullmatch(
@@ -393,10 +398,11 @@ class Home:
         """What runs with our environment, masters among it."""
         mark = b"RSMCP_TEST=%s\0" % os.fsencode(self.path)
         found = []
-        for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
+        for pid in pids():
             try:
-                if mark in path.read_bytes() + b"\0":
-                    found.append(int(path.parent.name))
+                if mark in pathlib.Path(
+                        "/proc/%d/environ" % pid).read_bytes() + b"\0":
+                    found.append(pid)
             except (FileNotFoundError, ProcessLookupError, PermissionError):
                 pass
         return found

@@ -463,7 +463,8 @@ def test_several_calls_find_the_link_dead(home, agent, sshd, tmp_path):
 
 
 def test_a_server_that_disconnects_idle_clients(agent, new_agent, new_sshd):
-    options = "ChannelTimeout session:*=1", "UnusedConnectionTimeout 1"
+    options = ("ChannelTimeout session:*=1", "UnusedConnectionTimeout 1",
+               "ClientAliveInterval 1", "ClientAliveCountMax 1")
     try:
         server = new_sshd(*options)
     except AssertionError as error:
