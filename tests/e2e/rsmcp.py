@@ -281,3 +281,4 @@ class Server:
         if self.record:
             self.said.end()
             os.close(self.record.fd)
+            self.record = None

@@ -463,7 +463,7 @@ def test_several_calls_find_the_link_dead(home, agent, sshd, tmp_path):
 
 
 def test_a_server_that_disconnects_idle_clients(agent, new_agent, new_sshd):
-    options = ("ChannelTimeout session:*=1", "UnusedConnectionTimeout 1",
+    options = ("ChannelTimeout session:*=3", "UnusedConnectionTimeout 3",
                "ClientAliveInterval 1", "ClientAliveCountMax 1")
     try:
         server = new_sshd(*options)
@@ -474,7 +474,7 @@ def test_a_server_that_disconnects_idle_clients(agent, new_agent, new_sshd):
     agent = new_agent(server.entry())
     for n in range(3):
         if n:
-            time.sleep(1.6)     # the very thing: nobody uses it
+            time.sleep(3.6)     # the very thing: nobody uses it
         result = agent.run("echo %d" % n)
         assert result.get("stdout") == "%d\n" % n, result
         assert "connection_error" not in result
