@@ -624,8 +624,8 @@ def test_an_idle_link_that_froze_is_replaced(agent, sshd, tmp_path):
     """A probe of two seconds, then another link; it runs once."""
     file = tmp_path / "ran"
     agent.good("true")
-    time.sleep(11)      # the last answer is too old to be trusted
     sshd.freeze()
+    time.sleep(11)      # the last answer is too old to be trusted
     result = agent.run("echo x >>%s; echo hi" % file)
     print("%.2f s" % result.seconds)
     assert result["stdout"] == "hi\n"
