@@ -406,3 +406,11 @@ config_sources(struct config_sources *src, const char *file, char **path)
 	*path = file != NULL ? xstrdup(file) : default_file(src->home);
 	src->file = *path;
 }
+
+void
+config_forget_env(void)
+{
+	unsetenv("REMOTE_SANDBOX_LIST");
+	unsetenv("REMOTE_PASSWORD");
+	unsetenv("REMOTE_KEY_PASSPHRASE");
+}

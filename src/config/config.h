@@ -41,6 +41,10 @@ struct config {
 /* The sources as the environment has them; "file" from --config or NULL. */
 void config_sources(struct config_sources *src, const char *file, char **path);
 
+/* Take the variables that may hold a secret out of our environment, so that no
+ * child inherits them.  After config_load(), before there are threads. */
+void config_forget_env(void);
+
 /* Never fails: what is wrong is in "problems". */
 void config_load(struct config *c, const struct config_sources *src);
 void config_free(struct config *c);

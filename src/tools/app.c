@@ -30,6 +30,7 @@ app_new(const char *config_file, const json_t *first, bool brief)
 	src.first = first;
 	app = app_from(&src, brief);
 	free(path);
+	config_forget_env();
 	return app;
 }
 
