@@ -179,7 +179,11 @@ lease_open(const char *socket, const char *link_id, int silence_s,
 		random_hex(l->token, NONCE_LEN / 2);
 		buf_init(&text, 32768);
 		script_lease(&text, l->token, link_id, silence_s);
-		rc = say(l, &text, err);
+		/* A far side that is gone already has said why; lease_wait()
+		 * reads it. */
+		if (fs_write_all(l->ch.in, text.data, text.len) == -1 &&
+		    errno != EPIPE)
+			rc = err_sys(err, "cannot write to the link");
 		buf_free(&text);
 	}
 	if (rc == 0)

@@ -48,7 +48,8 @@ write_start(struct shell *s, const char *mark, struct err *err)
 	random_hex(s->token, NONCE_LEN / 2);
 	script_shell(&text, s->token, mark);
 	shell_prepare(s, &text, mark);
-	if (fs_write_all(s->ch.in, text.data, text.len) == -1)
+	/* A far side that is gone already has said why; that is read later. */
+	if (fs_write_all(s->ch.in, text.data, text.len) == -1 && errno != EPIPE)
 		rc = err_sys(err, "cannot write to the new channel");
 	buf_free(&text);
 	return rc;
