@@ -1,0 +1,56 @@
+#include "store/row.h"
+
+#include "base/mem.h"
+
+void
+row_bind_text(sqlite3_stmt *stmt, int at, const char *text)
+{
+	if (text != NULL)
+		sqlite3_bind_text(stmt, at, text, -1, SQLITE_STATIC);
+}
+
+void
+row_bind_int(sqlite3_stmt *stmt, int at, int64_t n)
+{
+	sqlite3_bind_int64(stmt, at, n);
+}
+
+char *
+row_text(sqlite3_stmt *stmt, int at)
+{
+	const unsigned char *text = sqlite3_column_text(stmt, at);
+
+	return xstrdup(text != NULL ? (const char *)text : "");
+}
+
+struct db *
+row_take(const char *sql, sqlite3_stmt **stmt, const struct until *until,
+    struct err *err)
+{
+	struct db *db = db_take(until, err);
+
+	if (db == NULL)
+		return NULL;
+	*stmt = db_statement(db, sql, err);
+	if (*stmt == NULL) {
+		db_give(db);
+		return NULL;
+	}
+	return db;
+}
+
+int
+row_finish(struct db *db, sqlite3_stmt *stmt, bool *did, int64_t *id,
+    struct err *err)
+{
+	int rc;
+
+	*did = false;
+	while ((rc = db_step(db, stmt, err)) == 1) {
+		*did = true;
+		if (id != NULL)
+			*id = sqlite3_column_int64(stmt, 0);
+	}
+	db_give(db);
+	return rc;
+}

@@ -1,0 +1,32 @@
+/*
+ * What the files of tables share: taking the database for one statement,
+ * binding, reading.  For src/store alone.
+ */
+#ifndef STORE_ROW_H
+#define STORE_ROW_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/until.h"
+#include "store/db.h"
+
+/* Texts must live as long as the statement runs; NULL stays unbound. */
+void row_bind_text(sqlite3_stmt *stmt, int at, const char *text);
+void row_bind_int(sqlite3_stmt *stmt, int at, int64_t n);
+
+/* A text of the row, never NULL; the caller frees it. */
+char *row_text(sqlite3_stmt *stmt, int at);
+
+/* Take the database for one statement. */
+struct db *row_take(const char *sql, sqlite3_stmt **stmt,
+    const struct until *until, struct err *err);
+
+/* Run the statement to its end and give the database back.  With RETURNING it
+ * gives one row if it did something: *id (or NULL) is its first column. */
+int row_finish(struct db *db, sqlite3_stmt *stmt, bool *did, int64_t *id,
+    struct err *err);
+
+#endif
