@@ -1,0 +1,324 @@
+/* Commands with streams. */
+#include "ssh/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+#define CHUNK ((size_t)256 << 10)
+#define WORDS_MAX 8192
+
+/* What it may print while we write, before we read it. */
+#define PENDING_MAX ((size_t)4 << 20)
+
+#define TRAVEL_MS 10000
+#define KILL_MS 3000
+#define GRACE_MS 200
+
+struct stream {
+	struct link *link;
+	struct shell *shell;
+	char mark[MARK_MAX];
+	long waiter, pid;
+	struct capture out, err;
+	bool out_open, err_open;
+	const char *feed; /* what is still to be written */
+	size_t feed_len;
+	struct buf pending; /* its output that nobody has read yet */
+	struct buf chunk;
+	char *dest; /* whoever reads has this much room */
+	size_t room;
+};
+
+static void
+take(void *data, const char *bytes, size_t len)
+{
+	struct stream *s = data;
+	size_t n = len < s->room ? len : s->room;
+
+	if (n > 0) {
+		memcpy(s->dest, bytes, n);
+		s->dest += n;
+		s->room -= n;
+	}
+	buf_add(&s->pending, bytes + n, len - n);
+}
+
+static bool
+over(const struct stream *s)
+{
+	return (s->out.ended || !s->out_open) && (s->err.ended || !s->err_open);
+}
+
+static void
+read_stream(struct stream *s, struct capture *c, int fd, bool *open)
+{
+	ssize_t n = read(fd, s->chunk.data, CHUNK);
+
+	if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR))
+		*open = false;
+	if (n > 0)
+		capture_add(c, s->chunk.data, (size_t)n);
+}
+
+static void
+write_feed(struct stream *s)
+{
+	ssize_t n = write(s->shell->ch.in, s->feed, s->feed_len);
+
+	if (n == -1 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n == -1)
+		n = (ssize_t)s->feed_len; /* its end will show */
+	s->feed += n;
+	s->feed_len -= (size_t)n;
+	if (s->feed_len == 0)
+		stream_close_in(s);
+}
+
+/*
+ * Wait until something can be done: write ("writing", or what is to be fed) or
+ * read.  Reads what there is.  Returns whether it can be written to, or -1.
+ */
+static int
+turn(struct stream *s, bool writing, const struct until *until, struct err *err)
+{
+	enum { IN, OUT, ERR, COUNT };
+	struct channel *ch = &s->shell->ch;
+	bool out = s->out_open && !s->out.ended && s->pending.len < PENDING_MAX;
+	bool errs = s->err_open && !s->err.ended;
+	struct pollfd p[COUNT] = {
+		[IN] = { writing || s->feed_len > 0 ? ch->in : -1, POLLOUT, 0 },
+		[OUT] = { out ? ch->out : -1, POLLIN, 0 },
+		[ERR] = { errs ? ch->err : -1, POLLIN, 0 },
+	};
+
+	if (until_poll(until, p, COUNT, err) == -1)
+		return -1;
+	if (p[OUT].revents != 0)
+		read_stream(s, &s->out, ch->out, &s->out_open);
+	if (p[ERR].revents != 0)
+		read_stream(s, &s->err, ch->err, &s->err_open);
+	if (p[IN].revents != 0 && s->feed_len > 0)
+		write_feed(s);
+	return p[IN].revents != 0;
+}
+
+static int
+lost(const struct stream *s, struct err *err)
+{
+	return err_set(err, ERR_IO, "the connection to %s was lost",
+	    link_sandbox(s->link)->name);
+}
+
+/* Larger pipes make for fewer turns; more is a favour of the system. */
+static void
+widen(int fd)
+{
+#ifdef F_SETPIPE_SZ
+	(void)fcntl(fd, F_SETPIPE_SZ, (int)CHUNK);
+#else
+	(void)fd;
+#endif
+}
+
+static void
+init_captures(struct stream *s)
+{
+	capture_init(&s->out, s->shell->nonce, 0, NULL, 0);
+	capture_init(&s->err, s->shell->nonce, WORDS_MAX, NULL, 0);
+	s->out.sink = take;
+	s->out.sink_data = s;
+	s->out_open = s->err_open = true;
+	buf_init(&s->pending, SIZE_MAX);
+	buf_init(&s->chunk, CHUNK);
+	buf_space(&s->chunk, CHUNK, &(size_t){ 0 });
+}
+
+struct stream *
+stream_open(struct link *link, const char *script, const struct until *until,
+    struct err *err)
+{
+	struct shell *shell = link_take(link, false, until, err);
+	struct stream *s;
+	struct buf input;
+	int rc;
+
+	if (shell == NULL)
+		return NULL;
+	s = xcalloc(1, sizeof(*s));
+	s->link = link;
+	s->shell = shell;
+	memcpy(s->mark, shell->mark, sizeof(s->mark));
+	s->waiter = shell->waiter;
+	s->pid = shell->pid;
+	init_captures(s);
+	widen(shell->ch.in);
+	widen(shell->ch.out);
+	buf_init(&input, SIZE_MAX);
+	shell_command(shell, &input,
+	    (link_far_clock(link) + TRAVEL_MS) / 1000 + 2,
+	    link_sandbox(link)->workdir, script, true);
+	rc = stream_write(s, input.data, input.len, until, err);
+	buf_free(&input);
+	if (rc == 0)
+		return s;
+	stream_free(s);
+	return NULL;
+}
+
+int
+stream_write(struct stream *s, const void *data, size_t len,
+    const struct until *until, struct err *err)
+{
+	const char *at = data;
+	ssize_t n;
+	int ready;
+
+	while (len > 0) {
+		if (over(s) || s->shell->ch.in == -1)
+			return err_set(err, ERR_IO,
+			    "the far side's command ended early");
+		/* It would wait for us, and we for it. */
+		if (s->pending.len >= PENDING_MAX)
+			return err_set(err, ERR_LIMIT,
+			    "the far side prints without end");
+		ready = turn(s, true, until, err);
+		if (ready == -1)
+			return -1;
+		if (!ready)
+			continue;
+		n = write(s->shell->ch.in, at, len);
+		if (n == -1 && errno != EAGAIN && errno != EINTR)
+			return lost(s, err);
+		if (n > 0) {
+			at += n;
+			len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+void
+stream_feed(struct stream *s, const void *data, size_t len)
+{
+	s->feed = data;
+	s->feed_len = len;
+	if (len == 0)
+		stream_close_in(s);
+}
+
+void
+stream_close_in(struct stream *s)
+{
+	channel_close_in(&s->shell->ch);
+}
+
+/* Read until something is there.  How much went straight to "dest", or -1. */
+static ssize_t
+fill(struct stream *s, void *data, size_t size, const struct until *until,
+    struct err *err)
+{
+	ssize_t n = 0;
+
+	s->dest = data;
+	s->room = size;
+	while (s->room == size && !s->out.ended) {
+		if (!s->out_open) {
+			n = lost(s, err);
+			break;
+		}
+		if (turn(s, false, until, err) == -1) {
+			n = -1;
+			break;
+		}
+	}
+	if (n == 0)
+		n = (ssize_t)(size - s->room);
+	s->room = 0;
+	return n;
+}
+
+ssize_t
+stream_read(struct stream *s, void *data, size_t size,
+    const struct until *until, struct err *err)
+{
+	if (s->pending.len == 0)
+		return fill(s, data, size, until, err);
+	if (size > s->pending.len)
+		size = s->pending.len;
+	memcpy(data, s->pending.data, size);
+	buf_drop(&s->pending, size);
+	return (ssize_t)size;
+}
+
+int
+stream_end(struct stream *s, const struct until *until, struct err *err)
+{
+	struct trailer t;
+
+	if (s->feed_len == 0)
+		stream_close_in(s);
+	while (!over(s)) {
+		buf_reset(&s->pending);
+		if (turn(s, false, until, err) == -1)
+			return -1;
+	}
+	if (!s->out.ended || s->out.bad ||
+	    trailer_parse(s->out.trailer.data, &t) == -1)
+		return lost(s, err);
+	link_proven(s->link);
+	if (strcmp(t.flag, "stale") == 0)
+		return err_set(err, ERR_TIMEOUT,
+		    "the command reached %s too late and was not run",
+		    link_sandbox(s->link)->name);
+	if (strcmp(t.flag, "cwd") == 0)
+		return err_set(err, ERR_NOT_FOUND,
+		    "the directory '%.300s' (workdir) does not exist on %s",
+		    link_sandbox(s->link)->workdir,
+		    link_sandbox(s->link)->name);
+	return t.status;
+}
+
+const char *
+stream_words(const struct stream *s)
+{
+	return s->err.head.data;
+}
+
+static void
+end_command(struct stream *s)
+{
+	struct until limit = until_in(KILL_MS);
+	struct lease_kill kill = {
+		.mark = s->mark,
+		.waiter = s->waiter,
+		.shell = s->pid,
+		.grace_ms = GRACE_MS,
+	};
+	struct buf left;
+	struct err err;
+
+	buf_init(&left, 4096);
+	link_end(s->link, &kill, &left, &limit, &err);
+	buf_free(&left);
+}
+
+void
+stream_free(struct stream *s)
+{
+	if (s == NULL)
+		return;
+	if (!over(s))
+		end_command(s);
+	link_give(s->link, s->shell, false);
+	capture_free(&s->out);
+	capture_free(&s->err);
+	buf_free(&s->pending);
+	buf_free(&s->chunk);
+	free(s);
+}
