@@ -1,0 +1,304 @@
+/*
+ * From there to here: directories and links from the list that the scan made,
+ * small files from a tar stream, big ones in pieces.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "ssh/stream.h"
+#include "sync/beneath.h"
+#include "sync/far.h"
+#include "sync/inside.h"
+#include "sync/unpack.h"
+
+/* The stream of small files. */
+struct small {
+	struct run *r;
+	struct stream *stream;
+	struct tree wanted;
+	bool *done; /* by place in "wanted" */
+	size_t done_count;
+};
+
+static ssize_t
+read_stream(void *data, void *bytes, size_t size, struct err *err)
+{
+	struct small *s = data;
+
+	return stream_read(s->stream, bytes, size, s->r->until, err);
+}
+
+static void
+one_done(void *data, const struct entry *e, const struct err *why)
+{
+	struct small *s = data;
+	struct run *r = s->r;
+
+	s->done[e - s->wanted.entries] = true;
+	s->done_count++;
+	if (why != NULL) {
+		run_problem(r, e->path, why->msg);
+		return;
+	}
+	r->report->files++;
+	r->report->bytes += e->size;
+	run_tell(r, "downloading", e->path, 1, 0);
+}
+
+static void
+some_bytes(void *data, const struct entry *e, size_t n)
+{
+	struct small *s = data;
+
+	run_tell(s->r, "downloading", e->path, 0, (int64_t)n);
+}
+
+static void
+want(struct small *s, const struct entry *e)
+{
+	struct entry *w = tree_add(&s->wanted, e->path, NULL);
+
+	w->size = e->size;
+	w->mtime = e->mtime;
+	w->mode = e->mode;
+	w->type = e->type;
+}
+
+/* The names, as the host's tar reads them. */
+static void
+list_names(struct small *s, struct buf *out)
+{
+	char end = far_list_end(&s->r->far);
+	size_t i;
+
+	for (i = 0; i < s->wanted.count; i++) {
+		const char *path = s->wanted.entries[i].path;
+
+		if (strchr(path, end) != NULL && end != '\0') {
+			run_problem(s->r, path,
+			    "the tar of the host cannot be told this name");
+			s->done[i] = true;
+			continue;
+		}
+		buf_addf(out, "./%s", path);
+		buf_addc(out, end);
+	}
+}
+
+/*
+ * tar was not content: files may have changed while it read them, and what
+ * came is then neither the old nor the new.  Such files get a time of their
+ * own, so that the next sync brings them again.
+ */
+static int
+check_changed(struct small *s, struct err *err)
+{
+	struct farlist_options o = { .rules = s->r->rules, .recursive = true };
+	struct far_root root;
+	struct tree now;
+	size_t i;
+	int rc;
+
+	memset(&root, 0, sizeof(root));
+	tree_init(&now);
+	rc = farlist_run(s->r->link, s->r->far.path, &o, &root, &now,
+	    s->r->until, err);
+	for (i = 0; rc == 0 && i < s->wanted.count; i++) {
+		struct entry e = s->wanted.entries[i];
+		const struct entry *n = tree_find(&now, e.path);
+		struct err why;
+
+		if (!s->done[i] ||
+		    (n != NULL && n->size == e.size && n->mtime == e.mtime))
+			continue;
+		e.mtime = 0;
+		beneath_meta(s->r->root_fd, &e, &why);
+		run_problem(s->r, e.path,
+		    "it changed while it was read; sync again");
+	}
+	far_root_free(&root);
+	tree_free(&now);
+	return rc;
+}
+
+static void
+note_missing(struct small *s)
+{
+	const char *words = stream_words(s->stream);
+	struct buf said;
+	size_t i;
+
+	buf_init(&said, 300);
+	utf8_fix(&said, words, strlen(words));
+	for (i = 0; i < s->wanted.count; i++) {
+		if (!s->done[i])
+			run_problem(s->r, s->wanted.entries[i].path,
+			    said.len > 0 ? said.data
+			                 : "the host did not send it");
+	}
+	buf_free(&said);
+}
+
+static int
+take_stream(struct small *s, struct err *err)
+{
+	struct unpack_options o = {
+		.wanted = &s->wanted,
+		.done = one_done,
+		.bytes = some_bytes,
+		.data = s,
+	};
+	int rc, status;
+
+	rc = unpack_stream(s->r->root_fd, read_stream, s, &o, err);
+	if (rc == -1)
+		return -1;
+	status = stream_end(s->stream, s->r->until, err);
+	if (status == -1)
+		return -1;
+	note_missing(s);
+	return status == 0 ? 0 : check_changed(s, err);
+}
+
+static int
+bring_small(struct run *r, struct err *err)
+{
+	struct small s = { .r = r };
+	struct buf script, names;
+	size_t i;
+	int rc = -1;
+
+	tree_init(&s.wanted);
+	for (i = 0; i < r->plan.count; i++) {
+		const struct action *a = &r->plan.actions[i];
+
+		if (a->kind == ACTION_FILE && a->entry->size < BIG_FILE)
+			want(&s, a->entry);
+	}
+	if (s.wanted.count == 0) {
+		tree_free(&s.wanted);
+		return 0;
+	}
+	tree_sort(&s.wanted);
+	s.done = xcalloc(s.wanted.count, sizeof(bool));
+	buf_init(&names, SIZE_MAX);
+	buf_init(&script, SIZE_MAX);
+	list_names(&s, &names);
+	far_give(&script, &r->far);
+	s.stream = stream_open(r->link, script.data, r->until, err);
+	if (s.stream != NULL) {
+		stream_feed(s.stream, names.data, names.len);
+		rc = take_stream(&s, err);
+	}
+	stream_free(s.stream);
+	buf_free(&names);
+	buf_free(&script);
+	free(s.done);
+	tree_free(&s.wanted);
+	return rc;
+}
+
+static int
+bring_big(struct run *r, struct err *err)
+{
+	size_t i;
+	int rc;
+
+	for (i = 0; i < r->plan.count; i++) {
+		const struct action *a = &r->plan.actions[i];
+
+		/* A single file needs no tar, and may have another name. */
+		if (a->kind != ACTION_FILE ||
+		    (a->entry->size < BIG_FILE && r->source_name == NULL))
+			continue;
+		rc = pieces_down(r, a->entry, err);
+		if (rc == -1)
+			return -1;
+		if (rc == 1)
+			continue;
+		r->report->files++;
+		r->report->bytes += a->entry->size;
+		run_tell(r, "downloading", a->entry->path, 1, 0);
+	}
+	return 0;
+}
+
+/* What needs no bytes from there. */
+static void
+do_local(struct run *r, const struct action *a)
+{
+	const struct entry *e = a->entry;
+	struct sync_report *p = r->report;
+	struct entry open = *e;
+	struct err err;
+	int rc = 0;
+
+	switch (a->kind) {
+	case ACTION_OPEN:
+		open.mode |= 0700;
+		rc = beneath_meta(r->root_fd, &open, &err);
+		break;
+	case ACTION_DELETE:
+		rc = beneath_delete(r->root_fd, e->path, false, &err);
+		p->deleted_files += rc == 0;
+		break;
+	case ACTION_RMDIR:
+		rc = beneath_delete(r->root_fd, e->path, true, &err);
+		p->deleted_dirs += rc == 0;
+		/* What is excluded stays, and so does what holds it. */
+		if (rc == -1 && (errno == ENOTEMPTY || errno == EEXIST))
+			rc = 0;
+		break;
+	case ACTION_MKDIR:
+		rc = beneath_mkdir(r->root_fd, e->path, &err);
+		p->dirs += rc == 0;
+		break;
+	case ACTION_LINK:
+		rc = beneath_symlink(r->root_fd, e->path, e->target, &err);
+		if (rc == 0)
+			rc = beneath_meta(r->root_fd, e, &err);
+		p->files += rc == 0;
+		p->links += rc == 0;
+		run_tell(r, NULL, e->path, 1, 0);
+		break;
+	case ACTION_META:
+		rc = beneath_meta(r->root_fd, e, &err);
+		break;
+	case ACTION_FILE:
+		break;
+	}
+	if (rc == -1)
+		run_problem(r, e->path, err.msg);
+}
+
+/* Modes and times of directories come when all is in them. */
+static bool
+is_last(const struct action *a)
+{
+	return a->kind == ACTION_META && a->entry->type == ENTRY_DIR;
+}
+
+int
+download(struct run *r, struct err *err)
+{
+	size_t i, last = r->plan.count;
+	int rc = 0;
+
+	run_tell(r, "downloading", NULL, 0, 0);
+	beneath_sweep(r->root_fd, &r->local);
+	while (last > 0 && is_last(&r->plan.actions[last - 1]))
+		last--;
+	for (i = 0; i < last; i++)
+		do_local(r, &r->plan.actions[i]);
+	if (r->source_name == NULL)
+		rc = r->sftp != NULL ? sftp_bring_small(r, err)
+		                     : bring_small(r, err);
+	if (rc == 0)
+		rc = bring_big(r, err);
+	for (i = last; i < r->plan.count; i++)
+		do_local(r, &r->plan.actions[i]);
+	return rc;
+}

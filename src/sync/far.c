@@ -1,0 +1,278 @@
+/* The far side's texts. */
+#include "sync/far.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/quote.h"
+
+/*
+ * Does what the list says: NUL-separated pairs of an operation and a path.
+ * Works in the staging directory; the target is its argument.  What lies on
+ * another file system is copied next to its place first.
+ */
+static const char perl_commit[] =
+    "my $T=shift; my %n=(x86_64=>280,aarch64=>88,riscv64=>88,"
+    "loongarch64=>88,s390x=>315,ppc64le=>304,ppc64=>304); "
+    "my $m=`uname -m`; chomp $m; my $q=$n{$m}; "
+    "sub bad { print \"p$_[0]\\0$_[1]\\0\" } "
+    "sub mv { my ($s,$t,$p)=@_; return if rename $s,$t; "
+    "if ($!{EXDEV}) { my $x=$t; $x=~s{[^/]*$}{.rsmcp-x$$}; "
+    "return if system(\"cp\",\"-pPR\",\"--\",$s,$x)==0 && rename $x,$t; } "
+    "bad($p,\"$!\") } "
+    "sub meta { my ($t,$p,$o,$s,$f)=@_; "
+    "if (!-l $t) { chmod(oct $o,$t) or return bad($p,\"$!\") } "
+    "return if $s eq \"-\"; "
+    "if ($q) { my $b=pack(\"q4\",$s,$f,$s,$f); my $c=$t; "
+    "syscall($q,-100,$c,$b,256)==0 or bad($p,\"$!\") } "
+    "else { system(\"touch\",\"-h\",\"-d\",\"\\@$s.$f\",\"--\",$t)==0 "
+    "or bad($p,\"cannot set its time\") } } "
+    "use Errno; open(L,\"<\",\"list\") or exit 5; $/=\"\\0\"; "
+    "while (defined(my $o=<L>)) { my $p=<L>; chomp $o; chomp $p; "
+    "my $t=\"$T/$p\"; "
+    "if ($o eq \"m\") { mv(\"d/$p\",$t,$p) } "
+    "elsif ($o =~ /^b (\\S+)$/) { mv(\"$T/$1\",$t,$p); "
+    "unlink \"$T/$1.done\" } "
+    "elsif ($o eq \"k\") { mkdir $t or $!{EEXIST} or bad($p,\"$!\") } "
+    "elsif ($o eq \"x\") { unlink $t or $!{ENOENT} or bad($p,\"$!\") } "
+    "elsif ($o eq \"r\") { rmdir $t or $!{ENOENT} or $!{ENOTEMPTY} or "
+    "$!{EEXIST} or bad($p,\"$!\") } "
+    "elsif ($o =~ /^t (\\S+) (\\S+) (\\S+)$/) { meta($t,$p,$1,$2,$3) } } "
+    "print \"e\\0\"";
+
+static const char python_commit[] =
+    "import os,sys,errno,subprocess\n"
+    "T=os.fsencode(sys.argv[1]); w=sys.stdout.buffer\n"
+    "def mv(s,t):\n"
+    "    try: os.rename(s,t)\n"
+    "    except OSError as e:\n"
+    "        if e.errno!=errno.EXDEV: raise\n"
+    "        x=os.path.join(os.path.dirname(t),b'.rsmcp-x%d'%os.getpid())\n"
+    "        subprocess.check_call([b'cp',b'-pPR',b'--',s,x]); "
+    "os.rename(x,t)\n"
+    "def gone(f,t):\n"
+    "    try: f(t)\n"
+    "    except OSError as e:\n"
+    "        if e.errno not in (errno.ENOENT,errno.ENOTEMPTY,errno.EEXIST): "
+    "raise\n"
+    "def made(t):\n"
+    "    try: os.mkdir(t)\n"
+    "    except FileExistsError: pass\n"
+    "def meta(t,o):\n"
+    "    if not os.path.islink(t): os.chmod(t,int(o[1],8))\n"
+    "    if o[2]!=b'-':\n"
+    "        n=int(o[2])*10**9+int(o[3])\n"
+    "        os.utime(t,ns=(n,n),follow_symlinks=False)\n"
+    "a=open('list','rb').read().split(b'\\0')\n"
+    "for i in range(0,len(a)-1,2):\n"
+    "    o=a[i].split(); p=a[i+1]; t=os.path.join(T,p)\n"
+    "    try:\n"
+    "        if o[0]==b'm': mv(b'd/'+p,t)\n"
+    "        elif o[0]==b'b': mv(os.path.join(T,o[1]),t); "
+    "gone(os.unlink,os.path.join(T,o[1]+b'.done'))\n"
+    "        elif o[0]==b'k': made(t)\n"
+    "        elif o[0]==b'x': gone(os.unlink,t)\n"
+    "        elif o[0]==b'r': gone(os.rmdir,t)\n"
+    "        elif o[0]==b't': meta(t,o)\n"
+    "    except (OSError,subprocess.CalledProcessError) as e:\n"
+    "        m=getattr(e,'strerror',None) or 'cannot copy it'\n"
+    "        w.write(b'p'+p+b'\\0'+m.encode()+b'\\0')\n"
+    "w.write(b'e\\0')\n";
+
+/* For hosts with neither: the list is a script that calls these. */
+static const char shell_commit[] =
+    "z() { printf \"p%s\\\\000%s\\\\000\" \"$1\" \"$2\"; }; "
+    "m() { mv -f -- \"d/$1\" \"$T/$1\" || z \"$1\" \"cannot move it\"; }; "
+    "b() { mv -f -- \"$T/$2\" \"$T/$1\" && rm -f \"$T/$2.done\" || "
+    "z \"$1\" \"cannot move it\"; }; "
+    "k() { [ -d \"$T/$1\" ] || mkdir -- \"$T/$1\" || "
+    "z \"$1\" \"cannot make it\"; }; "
+    "x() { rm -f -- \"$T/$1\" || z \"$1\" \"cannot delete it\"; }; "
+    "r() { [ ! -d \"$T/$1\" ] || rmdir -- \"$T/$1\" 2>/dev/null || "
+    "[ -n \"`ls -A -- \"$T/$1\"`\" ] || z \"$1\" \"cannot remove it\"; }; "
+    "t() { [ -h \"$T/$1\" ] || chmod $2 -- \"$T/$1\" || "
+    "z \"$1\" \"cannot set its mode\"; "
+    "[ $3 = - ] || touch -h -d @$3.$4 -- \"$T/$1\" 2>/dev/null || "
+    "touch -d @$3 -- \"$T/$1\" 2>/dev/null || "
+    "touch -t `date -r $3 +%Y%m%d%H%M.%S` -- \"$T/$1\" || "
+    "z \"$1\" \"cannot set its time\"; }; "
+    ". ./list; printf \"e\\\\000\"";
+
+static void
+assign(struct buf *out, const char *name, const char *value)
+{
+	buf_addf(out, "%s=", name);
+	quote_sh(out, value);
+	buf_adds(out, "; ");
+}
+
+/*
+ * Remove staging places whose owner is gone.  One on a shared disk may belong
+ * to another host, which is left alone for a day.  Parts that nobody came back
+ * for go after a week.
+ */
+static const char sweep[] =
+    "for s in \"$T\"/.rsmcp-p*; do [ ! -f \"$s\" ] || "
+    "find \"$s\" -prune -mtime +7 -exec rm -f {} \\;; done; "
+    "for s in \"$T\"/.rsmcp-s*; do [ -d \"$s\" ] || continue; p= h=; "
+    "read -r p h 2>/dev/null <\"$s/pid\"; "
+    "if [ \"$h\" != \"`uname -n`\" ]; then "
+    "find \"$s\" -prune -mtime +1 -exec rm -rf {} \\;; continue; fi; "
+    "kill -0 $p 2>/dev/null || rm -rf \"$s\"; done; ";
+
+void
+far_take(struct buf *out, const struct far_root *r, const char *id)
+{
+	assign(out, "T", r->path);
+	buf_adds(out, "mkdir -p -- \"$T\" && cd -- \"$T\" || exit 3; ");
+	buf_adds(out, sweep);
+	buf_addf(out, "S=$T/.rsmcp-s%s; ", id);
+	buf_adds(out,
+	    "trap 'cd /; rm -rf \"$S\"' EXIT; trap 'exit 1' HUP INT TERM; "
+	    "(umask 077; mkdir \"$S\" \"$S/d\") && cd \"$S\" || exit 4; "
+	    "echo $$ `uname -n` >pid; "
+	    "LC_ALL=C tar -xpof -; c=$?; [ -f end ] || { cat >/dev/null; "
+	    "[ $c != 0 ] || c=90; exit $c; }; ");
+	if (r->perl) {
+		buf_adds(out, "perl -e ");
+		quote_sh(out, perl_commit);
+		buf_adds(out, " \"$T\"");
+	} else if (r->python) {
+		buf_adds(out, "python3 -c ");
+		quote_sh(out, python_commit);
+		buf_adds(out, " \"$T\"");
+	} else {
+		buf_adds(out, shell_commit);
+	}
+}
+
+/* One operation: a pair for a program, a line for the shell. */
+static void
+add(struct buf *list, const struct far_root *r, const char *op,
+    const char *path, const char *rest)
+{
+	if (r->perl || r->python) {
+		buf_addf(list, "%s%s%s", op, rest[0] != '\0' ? " " : "", rest);
+		buf_addc(list, '\0');
+		buf_add(list, path, strlen(path) + 1);
+		return;
+	}
+	buf_addf(list, "%s ", op);
+	quote_sh(list, path);
+	buf_addf(list, " %s\n", rest);
+}
+
+void
+far_do_move(struct buf *list, const struct far_root *r, const char *path)
+{
+	add(list, r, "m", path, "");
+}
+
+void
+far_do_part(struct buf *list, const struct far_root *r, const char *path,
+    const char *part)
+{
+	add(list, r, "b", path, part);
+}
+
+void
+far_do_mkdir(struct buf *list, const struct far_root *r, const char *path)
+{
+	add(list, r, "k", path, "");
+}
+
+void
+far_do_delete(struct buf *list, const struct far_root *r, const char *path,
+    bool dir)
+{
+	add(list, r, dir ? "r" : "x", path, "");
+}
+
+void
+far_do_meta(struct buf *list, const struct far_root *r, const struct entry *e,
+    bool mtime)
+{
+	int64_t ns = e->mtime % 1000000000, s = e->mtime / 1000000000;
+	struct buf rest;
+
+	if (ns < 0) {
+		ns += 1000000000;
+		s--;
+	}
+	buf_init(&rest, 128);
+	buf_addf(&rest, "%o ", e->mode & 0777);
+	if (mtime)
+		buf_addf(&rest, "%" PRId64 " %09" PRId64, s, ns);
+	else
+		buf_adds(&rest, "- 0");
+	add(list, r, "t", e->path, rest.data);
+	buf_free(&rest);
+}
+
+void
+far_give(struct buf *out, const struct far_root *r)
+{
+	assign(out, "T", r->path);
+	buf_adds(out, "cd -- \"$T\" || exit 3; ");
+	if (r->gnu_tar)
+		buf_adds(out,
+		    "LC_ALL=C tar -b 128 -cf - --format=gnu --no-recursion --null -T -");
+	else if (r->bsd_tar)
+		buf_adds(out,
+		    "LC_ALL=C tar -cnf - --format=gnutar --null -T -");
+	else
+		buf_adds(out, "LC_ALL=C tar -cf - -T -");
+}
+
+char
+far_list_end(const struct far_root *r)
+{
+	return r->gnu_tar || r->bsd_tar ? '\0' : '\n';
+}
+
+void
+far_have_pieces(struct buf *out, const struct far_root *r, const char *part)
+{
+	assign(out, "T", r->path);
+	buf_addf(out,
+	    "mkdir -p -- \"$T\" && cd -- \"$T\" || exit 3; "
+	    "dd if=/dev/null of=/dev/null iflag=fullblock count=0 2>/dev/null "
+	    "|| exit 7; P=%s; i=- j=; "
+	    "[ ! -r /proc/sys/kernel/random/boot_id ] || "
+	    "read -r i </proc/sys/kernel/random/boot_id; "
+	    "[ ! -f $P ] || read -r j 2>/dev/null <$P.done; "
+	    "if [ \"$i\" != \"$j\" ]; then (umask 077; : >$P && "
+	    "echo \"$i\" >$P.done) || exit 4; fi; cat $P.done",
+	    part);
+}
+
+void
+far_take_pieces(struct buf *out, const struct far_root *r, const char *part)
+{
+	assign(out, "T", r->path);
+	buf_addf(out,
+	    "cd -- \"$T\" || exit 3; P=%s; "
+	    /* dd: block size, first block, count; exact for a pipe */
+	    "w() { [ $3 = 0 ] || dd of=$P bs=$1 seek=$2 count=$3 "
+	    "iflag=fullblock conv=notrunc 2>/dev/null; }; "
+	    "while read -r a n; do "
+	    "b=$((n/1048576)); c=$((n%%1048576)); "
+	    "w 1048576 $((a/1048576)) $b && o=$((a+b*1048576)) && "
+	    "w 4096 $((o/4096)) $((c/4096)) && "
+	    "o=$((o+c/4096*4096)) && w 1 $o $((c%%4096)) || exit 6; "
+	    "read -r e && [ \"$e\" = \"ok $a\" ] || exit 8; "
+	    "echo \"$a $n\" >>$P.done; echo \"$a\"; done",
+	    part);
+}
+
+void
+far_give_pieces(struct buf *out, const struct far_root *r, const char *path)
+{
+	assign(out, "T", r->path);
+	assign(out, "F", path);
+	buf_adds(out,
+	    "cd -- \"$T\" || exit 3; while read -r a n; do "
+	    "dd bs=1048576 skip=$((a/1048576)) "
+	    "count=$(((n+1048575)/1048576)) <\"$F\" 2>/dev/null || exit 6; "
+	    "echo \"ok $a\"; done");
+}

@@ -1,0 +1,51 @@
+/*
+ * What sync runs on the far side: texts, each one line of POSIX shell.
+ *
+ * Files arrive in a staging directory inside the target (".rsmcp-s...") and
+ * get their place by rename, in the order of a list that travels with them.
+ * Pure.
+ */
+#ifndef SYNC_FAR_H
+#define SYNC_FAR_H
+
+#include "base/buf.h"
+#include "sync/farlist.h"
+#include "sync/tree.h"
+
+/* Names in the stream, below the staging directory. */
+#define FAR_DATA "d/"   /* entries, under their own path */
+#define FAR_LIST "list" /* what to do */
+#define FAR_LAST "end"  /* the last member: without it the stream was cut */
+
+/* The script that takes a tar stream on stdin and does what its list says.
+ * Prints "p" path NUL problem NUL for each that failed, then "e" NUL. */
+void far_take(struct buf *out, const struct far_root *root, const char *id);
+
+/* Lines of the list, in the language the host will read it. */
+void far_do_move(struct buf *list, const struct far_root *r, const char *path);
+/* A file that arrived in pieces. */
+void far_do_part(struct buf *list, const struct far_root *r, const char *path,
+    const char *part);
+void far_do_mkdir(struct buf *list, const struct far_root *r, const char *path);
+void far_do_delete(struct buf *list, const struct far_root *r, const char *path,
+    bool dir);
+void far_do_meta(struct buf *list, const struct far_root *r,
+    const struct entry *e, bool mtime);
+
+/* The script that gives the files named on stdin (each with "./" in front,
+ * ended by far_list_end()) as a tar stream. */
+void far_give(struct buf *out, const struct far_root *root);
+char far_list_end(const struct far_root *root);
+
+/* The script that takes pieces of one file: lines "offset length" on stdin,
+ * each followed by that many bytes and a line "ok".  "id" names the part. */
+void far_take_pieces(struct buf *out, const struct far_root *root,
+    const char *part);
+/* Pieces that are there already: prints "offset length" lines. */
+void far_have_pieces(struct buf *out, const struct far_root *root,
+    const char *part);
+/* Gives pieces of a file, in the same way, for lines "offset length". */
+void far_give_pieces(struct buf *out, const struct far_root *root,
+    const char *path);
+
+#endif

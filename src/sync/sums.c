@@ -1,0 +1,241 @@
+/* Sums of files. */
+#include "sync/sums.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/proc.h"
+#include "base/quote.h"
+#include "base/str.h"
+#include "ssh/stream.h"
+
+#define HEX 64
+#define LINE_MAX_BYTES 8192
+#define OUTPUT_MAX ((size_t)256 << 20)
+
+/* Takes names on stdin, each with a NUL behind it.  Files that cannot be read
+ * have no line, and count as different. */
+static const char script[] =
+    "if command -v sha256sum >/dev/null 2>&1; then xargs -0 sha256sum; "
+    "elif command -v shasum >/dev/null 2>&1; then xargs -0 shasum -a 256; "
+    "elif command -v sha256 >/dev/null 2>&1; then xargs -0 sha256 -r; "
+    "else exit 9; fi 2>/dev/null; [ $? != 9 ] || exit 9; exit 0";
+
+enum { HERE, THERE };
+
+struct pair {
+	char hex[2][HEX + 1];
+};
+
+struct sums {
+	struct run *r;
+	struct pair *pairs; /* by place in the local tree */
+	struct buf names;
+	struct buf line[2]; /* not whole yet */
+};
+
+int
+sums_line(char *line, const char **hex, char **name)
+{
+	bool escaped = line[0] == '\\';
+	char *in, *out;
+
+	line += escaped;
+	if (strspn(line, "0123456789abcdef") != HEX || line[HEX] != ' ')
+		return -1;
+	*hex = line;
+	line += HEX;
+	*line++ = '\0';
+	/* "hash  name", "hash *name", BSD: "hash name" */
+	if (*line == ' ' || *line == '*')
+		line++;
+	if (strncmp(line, "./", 2) != 0)
+		return -1;
+	*name = line + 2;
+	for (in = out = *name; *in != '\0'; in++) {
+		if (escaped && in[0] == '\\' && in[1] != '\0') {
+			in++;
+			*out = *in;
+			if (*in == 'n')
+				*out = '\n';
+			else if (*in == 'r')
+				*out = '\r';
+			out++;
+		} else {
+			*out++ = *in;
+		}
+	}
+	*out = '\0';
+	return 0;
+}
+
+static void
+take_line(struct sums *s, int side)
+{
+	const struct entry *e;
+	const char *hex;
+	char *name;
+
+	if (sums_line(s->line[side].data, &hex, &name) == 0) {
+		e = tree_find(&s->r->local, name);
+		if (e != NULL)
+			memcpy(s->pairs[e - s->r->local.entries].hex[side], hex,
+			    HEX);
+	}
+	buf_reset(&s->line[side]);
+}
+
+static void
+take(struct sums *s, int side, const char *bytes, size_t len)
+{
+	while (len > 0) {
+		const char *nl = memchr(bytes, '\n', len);
+		size_t n = nl != NULL ? (size_t)(nl - bytes) : len;
+
+		buf_add(&s->line[side], bytes, n);
+		if (nl == NULL)
+			return;
+		take_line(s, side);
+		bytes += n + 1;
+		len -= n + 1;
+	}
+}
+
+/* What has to be summed up: files of one size. */
+static void
+gather(struct sums *s)
+{
+	const struct tree *t = &s->r->local;
+	size_t i;
+
+	for (i = 0; i < t->count; i++) {
+		const struct entry *a = &t->entries[i], *b;
+
+		if (a->type != ENTRY_FILE)
+			continue;
+		b = tree_find(&s->r->remote, a->path);
+		if (b == NULL || b->type != ENTRY_FILE || b->size != a->size)
+			continue;
+		buf_addf(&s->names, "./%s", a->path);
+		buf_addc(&s->names, '\0');
+	}
+}
+
+static int
+sum_here(struct sums *s, struct err *err)
+{
+	struct buf text;
+	const char *argv[] = { "sh", "-c", NULL, NULL };
+	struct proc_request req = {
+		.argv = argv,
+		.input = s->names.data,
+		.input_len = s->names.len,
+		.max_output = OUTPUT_MAX,
+	};
+	struct proc_result res;
+	int rc;
+
+	buf_init(&text, SIZE_MAX);
+	buf_adds(&text, "cd -- ");
+	quote_sh(&text, s->r->report->local_path);
+	buf_addf(&text, " && { %s; }", script);
+	argv[2] = text.data;
+	rc = proc_run(&req, &res, s->r->until, err);
+	buf_free(&text);
+	if (rc == -1)
+		return -1;
+	if (res.exit_code == 9)
+		rc = err_set(err, ERR_NOT_FOUND,
+		    "this machine has none of sha256sum, shasum and sha256, "
+		    "which checksum needs");
+	else
+		take(s, HERE, res.out.data, res.out.len);
+	proc_result_free(&res);
+	return rc;
+}
+
+static int
+sum_there(struct sums *s, struct stream *st, struct err *err)
+{
+	char chunk[16384];
+	ssize_t n;
+	int status;
+
+	while (
+	    (n = stream_read(st, chunk, sizeof(chunk), s->r->until, err)) > 0)
+		take(s, THERE, chunk, (size_t)n);
+	status = n == -1 ? -1 : stream_end(st, s->r->until, err);
+	if (status == 9)
+		return err_set(err, ERR_NOT_FOUND,
+		    "%s has none of sha256sum, shasum and sha256, which "
+		    "checksum needs",
+		    link_sandbox(s->r->link)->name);
+	return status == -1 ? -1 : 0;
+}
+
+static int
+sum_up(struct sums *s, struct err *err)
+{
+	struct stream *st;
+	struct buf text;
+	int rc;
+
+	buf_init(&text, SIZE_MAX);
+	buf_adds(&text, "cd -- ");
+	quote_sh(&text, s->r->far.path);
+	buf_addf(&text, " || exit 3; %s", script);
+	st = stream_open(s->r->link, text.data, s->r->until, err);
+	buf_free(&text);
+	if (st == NULL)
+		return -1;
+	/* The far side starts with what fits into its pipes, and goes on when
+	 * we read. */
+	stream_feed(st, s->names.data, s->names.len);
+	rc = sum_here(s, err);
+	if (rc == 0)
+		rc = sum_there(s, st, err);
+	stream_free(st);
+	return rc;
+}
+
+struct sums *
+sums_new(struct run *r, struct err *err)
+{
+	struct sums *s = xcalloc(1, sizeof(*s));
+
+	s->r = r;
+	s->pairs = xcalloc(r->local.count + 1, sizeof(*s->pairs));
+	buf_init(&s->names, SIZE_MAX);
+	buf_init(&s->line[HERE], LINE_MAX_BYTES);
+	buf_init(&s->line[THERE], LINE_MAX_BYTES);
+	run_tell(r, "comparing", NULL, 0, 0);
+	gather(s);
+	if (s->names.len == 0 || sum_up(s, err) == 0)
+		return s;
+	sums_free(s);
+	return NULL;
+}
+
+void
+sums_free(struct sums *s)
+{
+	if (s == NULL)
+		return;
+	free(s->pairs);
+	buf_free(&s->names);
+	buf_free(&s->line[HERE]);
+	buf_free(&s->line[THERE]);
+	free(s);
+}
+
+bool
+sums_same(void *data, const struct entry *from, const struct entry *to)
+{
+	struct sums *s = data;
+	const struct entry *e = s->r->req->direction == SYNC_UP ? from : to;
+	const struct pair *p = &s->pairs[e - s->r->local.entries];
+
+	return p->hex[HERE][0] != '\0' &&
+	    strcmp(p->hex[HERE], p->hex[THERE]) == 0;
+}

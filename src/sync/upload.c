@@ -1,0 +1,445 @@
+/*
+ * From here to there: tar streams into a staging place, and a list of what to
+ * do with it.
+ *
+ * Each batch is a stream of its own and is committed by its far side when all
+ * of it has arrived, so a run that is cut has done whole batches, and whole
+ * files only.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/random.h"
+#include "base/utf8.h"
+#include "ssh/stream.h"
+#include "sync/far.h"
+#include "sync/inside.h"
+#include "sync/pack.h"
+
+#define BATCH_BYTES ((int64_t)64 << 20)
+#define BATCH_ENTRIES 20000
+
+/* After the stream broke: how long the reason may take to come. */
+#define LAST_WORDS_MS 5000
+
+struct up;
+
+struct batch {
+	struct up *up;
+	struct run *r;
+	struct stream *stream;
+	struct pack *pack;
+	struct buf list;
+	int64_t bytes;
+	size_t entries;
+};
+
+/* What an upload remembers from batch to batch, by place in the local tree. */
+struct up {
+	struct run *r;
+	bool *fresh; /* a directory that is new in this batch */
+	bool *sent;  /* counts as brought once its batch is committed */
+	struct batch b;
+};
+
+static size_t
+place(const struct run *r, const struct entry *e)
+{
+	return (size_t)(e - r->local.entries);
+}
+
+/* The directory that holds the entry; NULL for the root. */
+static const struct entry *
+parent(const struct run *r, const struct entry *e)
+{
+	const char *slash = strrchr(e->path, '/');
+	const struct entry *dir;
+	char *path;
+
+	if (slash == NULL)
+		return NULL;
+	path = xstrndup(e->path, (size_t)(slash - e->path));
+	dir = tree_find(&r->local, path);
+	free(path);
+	return dir;
+}
+
+static int
+write_stream(void *data, const void *bytes, size_t len, struct err *err)
+{
+	struct batch *b = data;
+
+	return stream_write(b->stream, bytes, len, b->r->until, err);
+}
+
+/* Why the far side gave up, in words for the reader. */
+static int
+explain(struct batch *b, int status, struct err *err)
+{
+	const char *words = stream_words(b->stream);
+	const char *name = link_sandbox(b->r->link)->name;
+	struct buf said;
+
+	if (strstr(words, "No space left") != NULL ||
+	    strstr(words, "quota exceeded") != NULL)
+		return err_set(err, ERR_IO,
+		    "the disk of %s is full: free some space there and sync "
+		    "again; no file is half written",
+		    name);
+	buf_init(&said, 300);
+	utf8_fix(&said, words, strlen(words));
+	if (status == 3)
+		err_set(err, ERR_DENIED,
+		    "cannot make or enter '%.300s' on %s: %s", b->r->far.path,
+		    name, said.data);
+	else if (status == 4)
+		err_set(err, ERR_DENIED, "cannot write in '%.300s' on %s: %s",
+		    b->r->far.path, name, said.data);
+	else
+		err_set(err, ERR_IO, "%s could not take the files (%d): %s",
+		    name, status, said.data);
+	buf_free(&said);
+	return -1;
+}
+
+/* The stream broke while it was written; its end may know why. */
+static int
+broke(struct batch *b, struct err *err)
+{
+	struct until soon = until_within(b->r->until, LAST_WORDS_MS);
+	struct err late;
+	int status;
+
+	if (err->code != ERR_IO)
+		return -1;
+	status = stream_end(b->stream, &soon, &late);
+	return status > 0 ? explain(b, status, err) : -1;
+}
+
+static int
+batch_open(struct up *u, struct err *err)
+{
+	struct batch *b = &u->b;
+	struct run *r = u->r;
+	char id[RANDOM_HEX(8)];
+	struct buf script;
+
+	memset(b, 0, sizeof(*b));
+	b->up = u;
+	b->r = r;
+	random_hex(id, 8);
+	buf_init(&script, SIZE_MAX);
+	far_take(&script, &r->far, id);
+	b->stream = stream_open(r->link, script.data, r->until, err);
+	buf_free(&script);
+	if (b->stream == NULL)
+		return -1;
+	b->pack = pack_new(r->root_fd, write_stream, b);
+	buf_init(&b->list, SIZE_MAX);
+	return 0;
+}
+
+static void
+batch_free(struct batch *b)
+{
+	stream_free(b->stream);
+	pack_free(b->pack);
+	buf_free(&b->list);
+	memset(b, 0, sizeof(*b));
+}
+
+/* The host says that it did not do this. */
+static void
+not_done(struct batch *b, const char *path, const char *why)
+{
+	struct run *r = b->r;
+	const struct entry *e = tree_find(&r->local, path);
+
+	run_problem(r, path, why);
+	if (e != NULL && e->type != ENTRY_DIR)
+		b->up->sent[place(r, e)] = false;
+}
+
+/* All that was sent is in place now, but for what was not done. */
+static void
+count_done(struct batch *b)
+{
+	struct run *r = b->r;
+	size_t i;
+
+	for (i = 0; i < r->local.count; i++) {
+		const struct entry *e = &r->local.entries[i];
+
+		if (!b->up->sent[i])
+			continue;
+		b->up->sent[i] = false;
+		r->report->dirs += e->type == ENTRY_DIR;
+		r->report->files += e->type != ENTRY_DIR;
+		r->report->links += e->type == ENTRY_LINK;
+		r->report->bytes += e->size;
+	}
+}
+
+/* "p" path NUL problem NUL ... "e" NUL */
+static int
+read_problems(struct batch *b, const struct buf *said, struct err *err)
+{
+	const char *at = said->data, *end = said->data + said->len;
+
+	while (at < end && *at == 'p') {
+		const char *path = at + 1;
+		const char *why = path + strlen(path) + 1;
+
+		if (why >= end)
+			break;
+		not_done(b, path, why);
+		at = why + strlen(why) + 1;
+	}
+	if (at < end && *at == 'e') {
+		count_done(b);
+		return 0;
+	}
+	return err_set(err, ERR_IO,
+	    "%s did not say that it put the files in place; sync again",
+	    link_sandbox(b->r->link)->name);
+}
+
+static int
+batch_commit(struct batch *b, struct err *err)
+{
+	struct run *r = b->r;
+	struct buf said;
+	char chunk[4096];
+	ssize_t n = 0;
+	int status, rc;
+
+	run_tell(r, "committing", NULL, 0, 0);
+	if (pack_text(b->pack, FAR_LIST, b->list.data, b->list.len, err) ==
+	        -1 ||
+	    pack_text(b->pack, FAR_LAST, "", 0, err) == -1 ||
+	    pack_end(b->pack, err) == -1)
+		return broke(b, err);
+	stream_close_in(b->stream);
+	buf_init(&said, (size_t)64 << 20);
+	while ((n = stream_read(b->stream, chunk, sizeof(chunk), r->until,
+	            err)) > 0)
+		buf_add(&said, chunk, (size_t)n);
+	status = n == -1 ? -1 : stream_end(b->stream, r->until, err);
+	if (status > 0)
+		rc = explain(b, status, err);
+	else
+		rc = status == -1 ? -1 : read_problems(b, &said, err);
+	buf_free(&said);
+	return rc;
+}
+
+/* What is not below a directory that moves as a whole moves by itself. */
+static void
+move(struct up *u, const struct entry *e)
+{
+	const struct entry *dir = parent(u->r, e);
+
+	if (dir != NULL && u->fresh[place(u->r, dir)])
+		return;
+	far_do_move(&u->b.list, &u->r->far, e->path);
+}
+
+/* Pack the entry under its place in the staging directory. */
+static int
+add(struct up *u, const struct entry *e, struct err *err)
+{
+	struct entry copy = *e;
+	char *name = xasprintf("%s%s", FAR_DATA, e->path);
+	int rc;
+
+	if (u->r->source_name != NULL)
+		copy.path = u->r->source_name;
+	if (e->type == ENTRY_DIR)
+		copy.mode |= 0700; /* else nothing could be put into it */
+	rc = pack_entry(u->b.pack, &copy, name, err);
+	free(name);
+	u->b.entries++;
+	u->b.bytes += e->size;
+	return rc;
+}
+
+static int
+do_file(struct up *u, const struct entry *e, struct err *err)
+{
+	const struct entry *dir = parent(u->r, e);
+	int rc;
+
+	run_tell(u->r, "uploading", e->path, 0, 0);
+	rc = add(u, e, err);
+	if (rc == -1)
+		return broke(&u->b, err);
+	if (rc == 1) {
+		run_problem(u->r, e->path, err->msg);
+		/* It may have come along with its new directory. */
+		if (dir != NULL && u->fresh[place(u->r, dir)])
+			far_do_delete(&u->b.list, &u->r->far, e->path, false);
+		return 0;
+	}
+	move(u, e);
+	u->sent[place(u->r, e)] = true;
+	run_tell(u->r, "uploading", e->path, 1, e->size);
+	return 0;
+}
+
+static int
+do_dir(struct up *u, const struct entry *e, struct err *err)
+{
+	if (add(u, e, err) == -1)
+		return broke(&u->b, err);
+	move(u, e);
+	u->fresh[place(u->r, e)] = true;
+	u->sent[place(u->r, e)] = true;
+	return 0;
+}
+
+static int
+do_action(struct up *u, const struct action *a, struct err *err)
+{
+	const struct entry *e = a->entry;
+	struct entry open = *e;
+
+	switch (a->kind) {
+	case ACTION_OPEN:
+		open.mode |= 0700;
+		far_do_meta(&u->b.list, &u->r->far, &open, false);
+		return 0;
+	case ACTION_DELETE:
+	case ACTION_RMDIR:
+		far_do_delete(&u->b.list, &u->r->far, e->path,
+		    a->kind == ACTION_RMDIR);
+		return 0;
+	case ACTION_META:
+		far_do_meta(&u->b.list, &u->r->far, e, true);
+		return 0;
+	case ACTION_MKDIR:
+		return do_dir(u, e, err);
+	case ACTION_FILE:
+	case ACTION_LINK:
+		return do_file(u, e, err);
+	}
+	return 0;
+}
+
+static int
+next_batch(struct up *u, struct err *err)
+{
+	int rc = batch_commit(&u->b, err);
+
+	batch_free(&u->b);
+	memset(u->fresh, 0, u->r->local.count * sizeof(bool));
+	return rc == -1 ? -1 : batch_open(u, err);
+}
+
+/* A big file: its pieces first, then a line in the list. */
+struct part {
+	const struct entry *entry;
+	char name[PART_NAME_MAX];
+};
+
+static bool
+is_big(const struct action *a)
+{
+	return a->kind == ACTION_FILE && a->entry->size >= BIG_FILE;
+}
+
+static int
+do_parts(struct up *u, struct part *parts, size_t *count, struct err *err)
+{
+	struct run *r = u->r;
+	size_t i;
+	int rc;
+
+	for (i = 0; i < r->plan.count; i++) {
+		const struct action *a = &r->plan.actions[i];
+
+		if (!is_big(a))
+			continue;
+		rc = pieces_up(r, a->entry, parts[*count].name, err);
+		if (rc == -1)
+			return -1;
+		if (rc == 2)
+			return 2;
+		if (rc == 1)
+			continue;
+		parts[(*count)++].entry = a->entry;
+		run_tell(r, "uploading", a->entry->path, 1, 0);
+	}
+	return 0;
+}
+
+/* The parts get their names before the directories get their times. */
+static void
+add_parts(struct up *u, const struct part *parts, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		far_do_part(&u->b.list, &u->r->far, parts[i].entry->path,
+		    parts[i].name);
+		far_do_meta(&u->b.list, &u->r->far, parts[i].entry, true);
+		u->sent[place(u->r, parts[i].entry)] = true;
+	}
+}
+
+/* All but the big files, unless "all"; of these the parts. */
+static int
+do_batches(struct up *u, bool all, const struct part *parts, size_t count,
+    struct err *err)
+{
+	struct run *r = u->r;
+	size_t i;
+
+	if (batch_open(u, err) == -1)
+		return -1;
+	for (i = 0; i < r->plan.count; i++) {
+		const struct action *a = &r->plan.actions[i];
+
+		if (is_big(a) && !all)
+			continue;
+		if (a->kind == ACTION_META && a->entry->type == ENTRY_DIR) {
+			add_parts(u, parts, count);
+			count = 0;
+		}
+		if (u->b.bytes > BATCH_BYTES || u->b.entries > BATCH_ENTRIES) {
+			if (next_batch(u, err) == -1)
+				return -1;
+		}
+		if (do_action(u, a, err) == -1)
+			return -1;
+	}
+	add_parts(u, parts, count);
+	if (batch_commit(&u->b, err) == -1)
+		return -1;
+	r->report->deleted_files = (int64_t)r->plan.deleted_files;
+	r->report->deleted_dirs = (int64_t)r->plan.deleted_dirs;
+	return 0;
+}
+
+int
+upload(struct run *r, struct err *err)
+{
+	struct up u = { .r = r };
+	struct part *parts = xcalloc(r->plan.files + 1, sizeof(*parts));
+	size_t count = 0;
+	int rc;
+
+	u.fresh = xcalloc(r->local.count + 1, sizeof(bool));
+	u.sent = xcalloc(r->local.count + 1, sizeof(bool));
+	rc = do_parts(&u, parts, &count, err);
+	if (rc != -1)
+		rc = do_batches(&u, rc == 2, parts, count, err);
+	batch_free(&u.b);
+	free(u.fresh);
+	free(u.sent);
+	free(parts);
+	return rc;
+}
