@@ -1,0 +1,107 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# J is where jobs are.
+
+case ${XDG_STATE_HOME-} in
+/*) J=$XDG_STATE_HOME/remote-sandbox-mcp/jobs;;
+*) J=$HOME/.local/state/remote-sandbox-mcp/jobs;;
+esac
+
+nap() {
+	sleep 0.05 2>/dev/null || sleep 1
+}
+
+# unborn DIR: a run that has no pid is about to start, or never will.
+unborn() {
+	s=starting v=0 b=
+	[ ! -f "$1/started" ] || read -r v b <"$1/started"
+	if [ -e "$1/off" ]; then
+		s=lost w=start
+	elif [ -n "$b" ] && [ "$b" != "$B" ]; then
+		s=lost w=reboot
+	elif [ "${v:-0}" != 0 ]; then
+		[ $(($(date +%s) - v)) -le 60 ] || s=lost w=start
+	elif [ -n "$(find "$1" -prune -mmin +1 2>/dev/null)" ]; then
+		s=lost w=start
+	fi
+}
+
+# st DIR: s state, w code or signal or reason, e end, p pid of the command, q
+# of its runner.  A runner that ends between two looks has left its record, so
+# that is read last.
+st() {
+	s='' w=- e=0 p=0 q=0 t='' b=''
+	[ ! -f "$1/pid" ] || read -r q t b <"$1/pid"
+	[ ! -f "$1/child" ] || read -r p <"$1/child"
+	q=${q:-0} p=${p:-0}
+	if [ -f "$1/exit" ]; then
+		s=ended
+	elif [ "$q" = 0 ]; then
+		unborn "$1"
+	elif [ "$b" != "$B" ]; then
+		s=lost w=reboot
+	elif tick "$q" && [ "$k" = "$t" ]; then
+		s=running
+	elif [ -f "$1/exit" ]; then
+		s=ended
+	else
+		s=lost w=runner
+	fi
+	[ $s = ended ] || return 0
+	read -r s w e <"$1/exit"
+	case $s in
+	exited|killed) ;;
+	*) s=lost w=record e=0;;
+	esac
+}
+
+# orphans DIR: o is how many processes bear the mark of the run.  The grep of
+# busybox sees nothing of a line after a NUL.
+orphans() {
+	o=0 i=
+	[ ! -f "$1/id" ] || read -r i x <"$1/id"
+	if [ -z "$i" ] || [ ! -d /proc/1 ]; then
+		return
+	elif printf 'a\000b' | grep -qF b; then
+		o=$(grep -lsF -e "RSMCP_CALL=job.$i." /proc/[0-9]*/environ | wc -l)
+		o=$((o))
+		return
+	fi
+	for f in /proc/[0-9]*; do
+		! tr '\000' '\n' 2>/dev/null <"$f/environ" |
+			grep -qF -e "RSMCP_CALL=job.$i." || o=$((o+1))
+	done
+}
+
+# bar DIR: a run that has not begun is not to begin any more; fails if it has.
+# Runner and barrer both want to remove "wait", and one of them does.
+bar() {
+	printf '' >"$1/off"
+	[ ! -e "$1/wait" ] || rm "$1/wait" 2>/dev/null
+}
+
+# newest DIR: n is the newest run of a job, 0 if there is none.
+newest() {
+	n=0
+	[ ! -f "$1/newest" ] || read -r n <"$1/newest"
+	case $n in
+	''|*[!0-9]*) n=0;;
+	esac
+	if [ "$n" = 0 ] || [ ! -d "$1/r$n" ]; then
+		n=0
+		for d in "$1"/r*; do
+			d=${d##*/r}
+			case $d in
+			''|*[!0-9]*) continue;;
+			esac
+			[ "$d" -le "$n" ] || n=$d
+		done
+	fi
+	while [ -d "$1/r$((n+1))" ]; do
+		n=$((n+1))
+	done
+}
+
+# A job of an older server has a tmux session, and its log.
+session() {
+	tmux list-sessions -F '#{session_name}' 2>/dev/null | grep -qxF -e "$N"
+}

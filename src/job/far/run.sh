@@ -1,0 +1,82 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# The runner: kept with the run, it outlives whoever started it.  Its stdout is
+# the log.  Its stderr is a file in which the shell says that the command was
+# killed by a signal: a status of 128 and more alone does not tell.
+#
+#	run		runs the command and writes down how it ended
+#	run go		becomes the command
+#	run view	shows the log, in a tmux session
+
+D=${0%/*}
+j=${D%/*}
+N=${j##*/}
+n=${D##*/r}
+IFS= read -r L <"$D/log"
+
+case ${1-} in
+view)
+	read -r q x <"$D/pid"
+	tail -n 200 -F "$L" &
+	while kill -0 "$q" 2>/dev/null; do
+		sleep 1
+	done
+	kill $!
+	exit;;
+go)
+	printf '%-15s\n' $$ 1<>"$D/child"
+	read -r i x <"$D/id"
+	RSMCP_CALL=job.$i.
+	PYTHONUNBUFFERED=${PYTHONUNBUFFERED-1}
+	export RSMCP_CALL PYTHONUNBUFFERED
+	s=$(command -v bash) || s='sh'
+	set -- "$s" "$D/cmd"
+	# A shell's background child ignores these two, and so would its own.
+	# shellcheck disable=SC2016
+	if env --default-signal=INT,QUIT true; then
+		set -- "$(command -v env)" --default-signal=INT,QUIT "$@"
+	elif command -v perl >/dev/null; then
+		set -- "$(command -v perl)" -e \
+			'$SIG{INT} = $SIG{QUIT} = "DEFAULT"; exec @ARGV' "$@"
+	fi 2>/dev/null
+	# The last that runs here: it may set any variable.
+	# shellcheck source=/dev/null
+	. "$D/env"
+	exec "$@" 2>&1;;
+esac
+
+trap : HUP INT TERM
+tick $$
+printf '%-127s\n' "$$ ${k:--} $B" 1<>"$D/pid.new"
+mv -f "$D/pid.new" "$D/pid"
+rm "$D/wait" 2>/dev/null || {
+	rm -f "$D/pid"
+	exit 1
+}
+if command -v tmux >/dev/null; then
+	(
+		q=$(printf %s "$D" | sed "s/'/'\\\\''/g")
+		show() {
+			tmux new-session -d -s "$N" "exec sh '$q/run' view" &&
+				printf '' >"$D/tmux"
+		}
+		show || { sleep 2; show; }
+	) </dev/null >/dev/null 2>&1 &
+fi
+sh "$D/run" go </dev/null
+c=$?
+x=
+read -r x <"$D/err"
+if [ $c -gt 128 ] && [ -n "$x" ]; then
+	x="killed $((c-128))"
+else
+	x="exited $c"
+fi
+printf '%-63s\n' "$x $(date +%s)" 1<>"$D/exit.new"
+mv -f "$D/exit.new" "$D/exit"
+y=$(tail -c 1 "$L")
+[ -z "$y" ] || echo
+printf 'EXIT_CODE=%s\n' $c
+(
+	[ ! -f "$D/tmux" ] || tmux kill-session -t "=$N"
+	[ ! -d "$j/r$((n-50))" ] || rm -rf "$j/r$((n-50))"
+) >/dev/null 2>&1 &

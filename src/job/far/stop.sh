@@ -1,0 +1,65 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# Ends a job.  N name, G grace in hundredths of a second, T the text that ends
+# processes and E the one that names those left (of src/ssh/script.c: they use
+# many variables).  Prints lines "word value".
+
+newest "$J/$N"
+D=$J/$N/r$n Q=$N M=- P=- A=0 B2=0 V=0
+if [ "$n" = 0 ]; then
+	session || {
+		printf 'was 0\nstate none\nleft \n'
+		exit 0
+	}
+	V=1
+	B2=$(tmux list-panes -t "=$N:" -F '#{pane_pid}' 2>/dev/null)
+	B2=${B2%%[!0-9]*}
+else
+	st "$D"
+	y=0
+	while [ "$s" = starting ] && [ $y -lt 40 ]; do
+		nap
+		y=$((y+1))
+		st "$D"
+	done
+	if [ "$s" = starting ]; then
+		! bar "$D" || s=lost w=start
+	fi
+	[ "$s" != running ] || V=1 B2=$q
+	if [ "$s.$w" = lost.runner ]; then
+		# The number is not given away while its session has members, so
+		# if nobody has it now, who is in that session belongs to it.
+		tick "$q" || B2=$q
+		orphans "$D"
+		[ "$o" = 0 ] || V=1
+	fi
+	if [ $V = 0 ]; then
+		printf 'was 0\nstate %s\nleft \n' "$s"
+		exit 0
+	fi
+	date +%s >"$D/stop"
+	read -r i x <"$D/id"
+	M=job.$i.
+fi
+B=${B2:-0} X='' Y='' W=''
+eval "$T"
+if [ ! -d "$D" ]; then
+	[ -n "$L" ] || tmux kill-session -t "=$Q" 2>/dev/null
+	printf 'was 1\nstate killed\n'
+else
+	y=0
+	while [ ! -f "$D/exit" ] && [ $y -lt 10 ] && tick "$q"; do
+		nap
+		y=$((y+1))
+	done
+	if [ ! -f "$D/exit" ] && [ -z "$L" ]; then
+		printf '%-63s\n' "killed 9 $(date +%s)" 1<>"$D/exit.new" &&
+			mv -f "$D/exit.new" "$D/exit"
+		IFS= read -r l <"$D/log"
+		[ ! -f "$l" ] || printf 'EXIT_CODE=137\n' >>"$l"
+		[ ! -f "$D/tmux" ] || tmux kill-session -t "=$Q" 2>/dev/null
+	fi
+	s=lost
+	[ ! -f "$D/exit" ] || read -r s w e <"$D/exit"
+	printf 'was 1\nstate %s\n' "$s"
+fi
+printf 'left %s\n' "$(eval "$E")"

@@ -1,0 +1,155 @@
+/*
+ * Jobs: commands that outlive us, the link and whoever started them.
+ *
+ * The truth about a job is in files on its host, below
+ * ${XDG_STATE_HOME:-~/.local/state}/remote-sandbox-mcp/jobs/NAME/rN, one
+ * directory a run; docs/jobs.md tells what is in them.  Everything here is
+ * rebuilt from these files, so any client on any machine sees the same.
+ */
+#ifndef JOB_JOB_H
+#define JOB_JOB_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/until.h"
+#include "ssh/link.h"
+
+#define JOB_NAME_MAX 100
+
+/* A name that tmux takes as it is: letters, digits, "_" and "-"; others become
+ * "_".  An empty one gets a new name. */
+void job_name(char out[JOB_NAME_MAX + 1], const char *given);
+
+/* --- Starting ------------------------------------------------------------- */
+
+struct job_start {
+	const char *name; /* as job_name() made it */
+	const char *command;
+	const char *cwd;        /* or "" */
+	const char *log_file;   /* or "": the default */
+	const char *key;        /* idempotency key, or "" */
+	const json_t *env;      /* object of strings, or NULL */
+	bool inherit;           /* with the variables of the run before, too */
+	const json_t *metadata; /* kept with the run, or NULL */
+};
+
+enum job_started {
+	JOB_STARTED,
+	JOB_AGAIN,  /* by an earlier call with the same key */
+	JOB_EXISTS, /* one of that name runs: nothing was started */
+};
+
+struct job_handle {
+	enum job_started how;
+	bool recovered; /* the reply was lost, and the job found again */
+	char name[JOB_NAME_MAX + 1];
+	int64_t run;
+	bool tmux;       /* there is a session to attach to */
+	int64_t begin;   /* where in the log it begins; if it was started */
+	int64_t orphans; /* of one that exists: its runner was killed, and so
+	                  * many of its processes run on */
+	char *log_file;  /* absolute */
+	bool refused;    /* after a failure: the host was reached and said that
+	                  * it cannot be; nothing was started */
+	bool maybe;      /* after a failure: it may have been started */
+};
+
+/* ERR_NOT_FOUND: cwd does not exist.  ERR_IO after the request was sent: the
+ * sentence says that it may have started. */
+int job_start(struct link *link, const struct job_start *j,
+    struct job_handle *h, const struct until *until, struct err *err);
+void job_handle_free(struct job_handle *h);
+
+/* The reader of what the host says.  Pure; for tests and fuzzing. */
+int job_answer_parse(struct job_handle *h, const char *text, const char *box,
+    struct err *err);
+
+/* --- Looking -------------------------------------------------------------- */
+
+enum job_state {
+	JOB_NONE, /* there is no such job */
+	JOB_STARTING,
+	JOB_RUNNING,
+	JOB_EXITED,
+	JOB_KILLED, /* by a signal */
+	JOB_LOST,   /* the host was rebooted, or its runner killed */
+};
+
+const char *job_state_name(enum job_state s);
+
+struct job_look {
+	const char *name;
+	const char *id; /* of the run; NULL: the newest */
+	const char
+	    *log_file;      /* where it is, if the host does not know; or "" */
+	int64_t last_lines; /* of the log; 0: none */
+	int64_t since;      /* or from this byte on; -1: not asked for */
+	size_t max_bytes;   /* of the log */
+	const char *grep;   /* extended regular expression, or "" */
+	int wait_s;         /* for the end, or for new output */
+	bool wait_end;      /* for the end alone */
+};
+
+struct job_status {
+	enum job_state state;
+	int64_t run;            /* 0: not one of ours, but of an older server */
+	int exit_code;          /* -1: none */
+	int signal;             /* 0: none */
+	char reason[32];        /* of LOST: reboot, runner, start, record */
+	int64_t started, ended; /* seconds since 1970; 0: not known */
+	int64_t pid;            /* of the command */
+	bool stopped;           /* somebody asked for its end */
+	int64_t orphans;        /* of LOST: processes that still run */
+	bool tmux;
+	char *log_file;     /* absolute; NULL: not known */
+	int64_t log_begin;  /* where in the file this run begins */
+	int64_t log_size;   /* of the file; -1: there is none */
+	int64_t log_offset; /* where "log" ends: the next "since" */
+	bool log_replaced;  /* "since" was past the end */
+	bool log_more;      /* there is more behind it */
+	bool log_cut;       /* lines that match did not fit, the first ones */
+	struct buf log;     /* as it is in the file, whole characters */
+	char id[40];        /* of the run */
+};
+
+int job_look(struct link *link, const struct job_look *q, struct job_status *s,
+    const struct until *until, struct err *err);
+void job_status_free(struct job_status *s);
+
+/* The text that job_look() runs, for who has more to ask in the same round
+ * trip; job_status_parse() reads what it prints.  It ends its shell. */
+void job_look_script(struct buf *script, const struct job_look *q);
+
+/* The reader of what the host says.  Pure; for tests and fuzzing. */
+int job_status_parse(struct job_status *s, const char *data, size_t len,
+    size_t max_bytes, struct err *err);
+
+/* --- Ending and listing --------------------------------------------------- */
+
+struct job_end {
+	enum job_state state; /* after it */
+	bool was_running;
+	bool verified;        /* none of its processes is left */
+	struct buf survivors; /* "pid:command ..." */
+};
+
+int job_stop(struct link *link, const char *name, int grace_ms,
+    struct job_end *e, const struct until *until, struct err *err);
+
+/* Called for each job of the host, the newest run of it. */
+typedef void job_each(void *data, const char *name, struct job_status *s);
+
+/* "cleanup_days": also remove the files of jobs that ended so long ago; 0:
+ * none.  Returns how many were removed, or -1. */
+int64_t job_list(struct link *link, int cleanup_days, job_each *each,
+    void *data, const struct until *until, struct err *err);
+
+/* The reader of it.  Pure; for tests and fuzzing. */
+int64_t job_list_parse(const char *text, size_t len, job_each *each, void *data,
+    struct err *err);
+
+#endif

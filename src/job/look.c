@@ -1,0 +1,527 @@
+/* Looking at jobs, ending them, listing them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/random.h"
+#include "base/str.h"
+#include "job/job.h"
+#include "job/text.h"
+#include "ssh/exec.h"
+#include "ssh/script.h"
+
+#define LOOK_MS 60000
+#define SAID_MAX ((size_t)16 << 20)
+
+static const char *const states[] = {
+	[JOB_NONE] = "none",
+	[JOB_STARTING] = "starting",
+	[JOB_RUNNING] = "running",
+	[JOB_EXITED] = "exited",
+	[JOB_KILLED] = "killed",
+	[JOB_LOST] = "lost",
+};
+
+const char *
+job_state_name(enum job_state s)
+{
+	return states[s];
+}
+
+static int
+find_state(const char *text, enum job_state *out)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		if (strcmp(states[i], text) == 0) {
+			*out = (enum job_state)i;
+			return 0;
+		}
+	}
+	return -1;
+}
+
+void
+job_status_free(struct job_status *s)
+{
+	free(s->log_file);
+	s->log_file = NULL;
+	buf_free(&s->log);
+}
+
+static int64_t
+number(const char *text)
+{
+	int64_t n;
+
+	return str_to_int(text, INT64_MIN, INT64_MAX, &n) == 0 ? n : 0;
+}
+
+/* What the host says besides the status itself. */
+struct said {
+	char what[32];
+	int64_t from, at; /* its bytes begin there, those we asked for here */
+	int64_t lines;    /* how many of the last are wanted; 0: all */
+	char mark[48];    /* stands where the bytes end, in the last line */
+};
+
+/* The words whose value is a number. */
+static int64_t *
+number_of(struct job_status *s, struct said *said, const char *word)
+{
+	const struct {
+		const char *word;
+		int64_t *value;
+	} rows[] = {
+		{ "run", &s->run },
+		{ "ended", &s->ended },
+		{ "started", &s->started },
+		{ "pid", &s->pid },
+		{ "orphans", &s->orphans },
+		{ "begin", &s->log_begin },
+		{ "size", &s->log_size },
+		{ "offset", &s->log_offset },
+		{ "from", &said->from },
+		{ "at", &said->at },
+		{ "lines", &said->lines },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (strcmp(rows[i].word, word) == 0)
+			return rows[i].value;
+	}
+	return NULL;
+}
+
+/* One "word value" line.  Words we do not know are passed over. */
+static int
+take_word(struct job_status *s, struct said *said, const char *word,
+    const char *value)
+{
+	int64_t *n = number_of(s, said, word);
+
+	if (n != NULL)
+		*n = number(value);
+	else if (strcmp(word, "state") == 0)
+		return find_state(value, &s->state);
+	else if (strcmp(word, "what") == 0)
+		snprintf(said->what, sizeof(said->what), "%s", value);
+	else if (strcmp(word, "stop") == 0)
+		s->stopped = number(value) == 1;
+	else if (strcmp(word, "tmux") == 0)
+		s->tmux = number(value) == 1;
+	else if (strcmp(word, "id") == 0)
+		snprintf(s->id, sizeof(s->id), "%s", value);
+	else if (strcmp(word, "replaced") == 0)
+		s->log_replaced = number(value) == 1;
+	else if (strcmp(word, "mark") == 0)
+		snprintf(said->mark, sizeof(said->mark), "%s", value);
+	else if (strcmp(word, "log") == 0 && value[0] != '\0') {
+		free(s->log_file);
+		s->log_file = xstrdup(value);
+	}
+	return 0;
+}
+
+static void
+take_what(struct job_status *s, const char *what)
+{
+	int64_t n;
+
+	s->exit_code = -1;
+	if (s->state == JOB_LOST)
+		snprintf(s->reason, sizeof(s->reason), "%s", what);
+	if (str_to_int(what, 0, 255, &n) == -1)
+		return;
+	if (s->state == JOB_EXITED)
+		s->exit_code = (int)n;
+	if (s->state == JOB_KILLED) {
+		s->signal = (int)n;
+		s->exit_code = 128 + (int)n;
+	}
+}
+
+static int
+take_line(struct job_status *s, struct said *said, const char *line)
+{
+	const char *space = strchr(line, ' ');
+	char word[16];
+
+	if (space == NULL || space - line >= (ptrdiff_t)sizeof(word))
+		return 0;
+	snprintf(word, sizeof(word), "%.*s", (int)(space - line), line);
+	return take_word(s, said, word, space + 1);
+}
+
+/* Lines up to an empty one.  Returns how many bytes they had, 0 if there is no
+ * empty line, -1 if they make no sense. */
+static ssize_t
+take_lines(struct job_status *s, struct said *said, const char *data,
+    size_t len)
+{
+	const char *at = data, *end = data + len, *nl;
+	bool seen = false;
+
+	memset(said, 0, sizeof(*said));
+	while ((nl = memchr(at, '\n', (size_t)(end - at))) != NULL) {
+		char *line;
+		int rc;
+
+		if (nl == at) {
+			take_what(s, said->what);
+			return seen ? nl + 1 - data : -1;
+		}
+		line = xstrndup(at, (size_t)(nl - at));
+		rc = take_line(s, said, line);
+		seen = seen || str_starts(line, "state ");
+		free(line);
+		if (rc == -1)
+			return -1;
+		at = nl + 1;
+	}
+	return 0;
+}
+
+static void
+status_init(struct job_status *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->exit_code = -1;
+	s->log_size = -1;
+	buf_init(&s->log, SIZE_MAX);
+}
+
+static void
+cut_to(struct buf *b, size_t len)
+{
+	b->len = len;
+	b->data[len] = '\0';
+}
+
+/* All after the last newline stands before the mark: a line that nobody can
+ * tell yet whether it matches.  It comes with the next bytes, unless it is too
+ * long for that. */
+static void
+drop_marked(struct job_status *s, const char *mark, size_t max)
+{
+	struct buf *log = &s->log;
+	size_t n = strlen(mark) + 1, line;
+	bool long_line = log->len > max;
+
+	if (log->len < n || memcmp(log->data + log->len - n, mark, n - 1) != 0)
+		return;
+	cut_to(log, log->len - n);
+	for (line = log->len; line > 0 && log->data[line - 1] != '\n'; line--)
+		;
+	if (line == 0 && long_line)
+		return;
+	s->log_offset -= (int64_t)(log->len - line);
+	cut_to(log, line);
+}
+
+/* The last of them may be cut in the middle of a character: it comes with the
+ * next bytes. */
+static void
+drop_half_character(struct job_status *s)
+{
+	struct buf *log = &s->log;
+	size_t n;
+
+	for (n = 1; n <= 4 && n <= log->len; n++) {
+		unsigned char c = (unsigned char)log->data[log->len - n];
+
+		if ((c & 0xc0) == 0x80)
+			continue;
+		if ((c >= 0xf0 && n < 4) || (c >= 0xe0 && n < 3) ||
+		    (c >= 0xc0 && n < 2)) {
+			cut_to(log, log->len - n);
+			s->log_offset -= (int64_t)n;
+		}
+		return;
+	}
+}
+
+/* No more than asked for: the end is what counts, from the start of a line
+ * unless that is far, but at least of a character. */
+static void
+keep_last(struct job_status *s, size_t max)
+{
+	struct buf *log = &s->log;
+	size_t drop;
+	const char *nl;
+
+	if (log->len <= max)
+		return;
+	s->log_cut = true;
+	drop = log->len - max;
+	nl = memchr(log->data + drop, '\n', max / 4);
+	if (nl != NULL)
+		drop = (size_t)(nl + 1 - log->data);
+	while (drop < log->len && (log->data[drop] & 0xc0) == 0x80)
+		drop++;
+	buf_drop(log, drop);
+}
+
+static void
+keep_lines(struct buf *log, int64_t lines)
+{
+	size_t at = log->len;
+
+	if (at > 0 && log->data[at - 1] == '\n')
+		at--; /* it ends the last one */
+	for (; at > 0; at--) {
+		if (log->data[at - 1] == '\n' && --lines == 0)
+			break;
+	}
+	buf_drop(log, at);
+}
+
+static void
+take_log(struct job_status *s, const struct said *said, const char *data,
+    size_t len, size_t max)
+{
+	int64_t want = s->log_offset - said->at, before = said->at - said->from;
+	bool runs = s->state == JOB_RUNNING || s->state == JOB_STARTING;
+
+	if (before < 0 || want < 0 || before > (int64_t)len) {
+		s->log_offset = said->at;
+		return;
+	}
+	data += before;
+	len -= (size_t)before;
+	if ((int64_t)len > want && said->mark[0] == '\0')
+		len = (size_t)want;
+	buf_add(&s->log, data, len);
+	if (said->mark[0] != '\0')
+		drop_marked(s, said->mark, max);
+	s->log_more = s->log_size > s->log_offset;
+	if (runs || s->log_more)
+		drop_half_character(s);
+	if (said->lines > 0)
+		keep_lines(&s->log, said->lines);
+	keep_last(s, max);
+}
+
+int
+job_status_parse(struct job_status *s, const char *data, size_t len, size_t max,
+    struct err *err)
+{
+	struct said said;
+	ssize_t n;
+
+	status_init(s);
+	n = take_lines(s, &said, data, len);
+	if (n <= 0) {
+		job_status_free(s);
+		return err_set(err, ERR_IO,
+		    "the host's word about the job makes no sense");
+	}
+	take_log(s, &said, data + n, len - (size_t)n, max);
+	return 0;
+}
+
+static void
+take(void *data, const char *bytes, size_t len)
+{
+	buf_add(data, bytes, len);
+}
+
+/* Run a text there; "said" gets what it prints.  *lost: the link broke. */
+static int
+ask_once(struct link *link, const char *script, int64_t ms, struct buf *said,
+    bool *lost, const struct until *until, struct err *err)
+{
+	struct exec_request req = {
+		.command = script,
+		.timeout_ms = ms,
+		.grace_ms = 500,
+		.max_chars = 2000,
+		.sink = take,
+		.sink_data = said,
+	};
+	const char *box = link_sandbox(link)->name;
+	struct exec_result res;
+	int rc = 0;
+
+	*lost = false;
+	if (exec_run(link, &req, &res, until, err) == -1)
+		return -1;
+	if (res.connection_error) {
+		*lost = true;
+		rc = err_set(err, ERR_IO, "the connection to %s was lost", box);
+	} else if (res.cancelled) {
+		rc = err_set(err, ERR_CANCELLED, "cancelled");
+	} else if (res.timed_out) {
+		rc = err_set(err, ERR_TIMEOUT,
+		    "%s did not answer within %d seconds", box,
+		    (int)(ms / 1000));
+	} else if (res.exit_code != 0) {
+		rc = err_set(err, ERR_IO, "%s cannot tell (%d): %.300s", box,
+		    res.exit_code, res.err.data);
+	}
+	exec_result_free(&res);
+	return rc;
+}
+
+/* The texts change nothing that a second one would not, so if the link breaks
+ * they are sent once more. */
+static int
+ask(struct link *link, const char *script, int64_t ms, struct buf *said,
+    const struct until *until, struct err *err)
+{
+	bool lost;
+	int rc;
+
+	buf_init(said, SAID_MAX);
+	rc = ask_once(link, script, ms, said, &lost, until, err);
+	if (rc == -1 && lost) {
+		buf_reset(said);
+		rc = ask_once(link, script, ms, said, &lost, until, err);
+	}
+	return rc;
+}
+
+/* Any number of bytes is searched for an expression, but not all of a log that
+ * never ends. */
+#define SEARCH_MAX ((int64_t)64 << 20)
+
+void
+job_look_script(struct buf *script, const struct job_look *q)
+{
+	char mark[RANDOM_HEX(12)];
+
+	random_hex(mark, 12);
+	job_text_set(script, "N", q->name);
+	job_text_set(script, "I", q->id != NULL ? q->id : "");
+	job_text_set(script, "L", q->log_file);
+	job_text_set(script, "G", q->grep);
+	job_text_set(script, "Q", mark);
+	job_text_set(script, "E", q->wait_end ? "1" : "");
+	job_text_set_number(script, "A", q->last_lines);
+	job_text_set_number(script, "O", q->since);
+	job_text_set_number(script, "Z", (int64_t)q->max_bytes);
+	job_text_set_number(script, "S", SEARCH_MAX);
+	job_text_set_number(script, "W", q->wait_s);
+	job_text_add(script, job_text_look);
+}
+
+int
+job_look(struct link *link, const struct job_look *q, struct job_status *s,
+    const struct until *until, struct err *err)
+{
+	struct buf script, said;
+	int rc;
+
+	buf_init(&script, SIZE_MAX);
+	job_look_script(&script, q);
+	rc = ask(link, script.data, LOOK_MS + (int64_t)q->wait_s * 1000, &said,
+	    until, err);
+	if (rc == 0)
+		rc =
+		    job_status_parse(s, said.data, said.len, q->max_bytes, err);
+	buf_free(&said);
+	buf_free(&script);
+	return rc;
+}
+
+/* The rest of the line that begins with "word ". */
+static char *
+line_of(const struct buf *said, const char *word)
+{
+	const char *at = said->data;
+	size_t n = strlen(word);
+
+	for (; at != NULL; at = strchr(at, '\n')) {
+		at += *at == '\n';
+		if (strncmp(at, word, n) == 0 && at[n] == ' ')
+			return xstrndup(at + n + 1, strcspn(at + n + 1, "\n"));
+	}
+	return xstrdup("");
+}
+
+int
+job_stop(struct link *link, const char *name, int grace_ms, struct job_end *e,
+    const struct until *until, struct err *err)
+{
+	struct buf script, said;
+	char *text;
+	int rc;
+
+	memset(e, 0, sizeof(*e));
+	buf_init(&e->survivors, 4096);
+	buf_init(&script, SIZE_MAX);
+	job_text_set(&script, "N", name);
+	job_text_set_number(&script, "G", grace_ms / 10);
+	job_text_set(&script, "T", script_kill);
+	job_text_set(&script, "E", script_left);
+	job_text_add(&script, job_text_stop);
+	rc = ask(link, script.data, LOOK_MS + grace_ms, &said, until, err);
+	buf_free(&script);
+	if (rc == 0) {
+		text = line_of(&said, "was");
+		e->was_running = strcmp(text, "1") == 0;
+		free(text);
+		text = line_of(&said, "state");
+		rc = find_state(text, &e->state);
+		free(text);
+		text = line_of(&said, "left");
+		buf_adds(&e->survivors, text);
+		e->verified = e->survivors.len == 0;
+		free(text);
+		if (rc == -1)
+			err_set(err, ERR_IO,
+			    "the host's word about the job makes no sense");
+	}
+	buf_free(&said);
+	return rc;
+}
+
+int64_t
+job_list_parse(const char *text, size_t len, job_each *each, void *data,
+    struct err *err)
+{
+	const char *at = text, *end = text + len;
+	int64_t gone;
+
+	while (str_starts(at, "name ")) {
+		char *name = xstrndup(at + 5, strcspn(at + 5, "\n"));
+		struct job_status s;
+		struct said said;
+		ssize_t used;
+
+		status_init(&s);
+		used = take_lines(&s, &said, at, (size_t)(end - at));
+		if (used > 0)
+			each(data, name, &s);
+		job_status_free(&s);
+		free(name);
+		if (used <= 0)
+			break;
+		at += used;
+	}
+	if (str_starts(at, "gone ") &&
+	    str_to_int(at + 5, 0, INT64_MAX, &gone) == 0)
+		return gone;
+	return err_set(err, ERR_IO,
+	    "the host's word about its jobs makes no sense");
+}
+
+int64_t
+job_list(struct link *link, int cleanup_days, job_each *each, void *data,
+    const struct until *until, struct err *err)
+{
+	struct buf script, said;
+	int64_t gone = -1;
+
+	buf_init(&script, SIZE_MAX);
+	job_text_set_number(&script, "A", cleanup_days);
+	job_text_add(&script, job_text_list);
+	if (ask(link, script.data, LOOK_MS, &said, until, err) == 0)
+		gone = job_list_parse(said.data, said.len, each, data, err);
+	buf_free(&script);
+	buf_free(&said);
+	return gone;
+}

@@ -1,0 +1,389 @@
+/* Starting jobs. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "base/quote.h"
+#include "base/random.h"
+#include "base/str.h"
+#include "base/utf8.h"
+#include "job/job.h"
+#include "job/text.h"
+#include "ssh/stream.h"
+
+#define START_MS 30000
+
+/* How long a start may be on its way; what comes later is refused, so that
+ * after a lost reply there is a time from which on nothing can happen. */
+#define TRAVEL_MS 5000
+#define FIND_MS 20000 /* after a lost reply, for another connection */
+#define FIND_STEP_MS 300
+
+#define TITLE_CHARS 120 /* of the command, in its log */
+
+void
+job_name(char out[JOB_NAME_MAX + 1], const char *given)
+{
+	char tail[RANDOM_HEX(2)];
+	size_t i;
+
+	if (str_blank(given)) {
+		random_hex(tail, 2);
+		snprintf(out, JOB_NAME_MAX + 1, "bg-%lld-%s",
+		    (long long)time(NULL), tail);
+		return;
+	}
+	while (*given == ' ')
+		given++;
+	for (i = 0; i < JOB_NAME_MAX && given[i] != '\0'; i++) {
+		bool good = isalnum((unsigned char)given[i]) ||
+		    given[i] == '_' || (given[i] == '-' && i > 0);
+
+		out[i] = '_';
+		if (good)
+			out[i] = given[i];
+	}
+	out[i] = '\0';
+}
+
+void
+job_handle_free(struct job_handle *h)
+{
+	free(h->log_file);
+	h->log_file = NULL;
+}
+
+/* A directory name for a key that may be anything. */
+static void
+key_name(char out[64], const char *key)
+{
+	uint64_t a = 1469598103934665603u, b = 88172645463325252u;
+	const unsigned char *at;
+
+	out[0] = '\0';
+	if (str_blank(key))
+		return;
+	for (at = (const unsigned char *)key; *at != '\0'; at++) {
+		a = (a ^ *at) * 1099511628211u;
+		b = (b ^ *at) * 6364136223846793005u + 1442695040888963407u;
+	}
+	snprintf(out, 64, "%016" PRIx64 "%016" PRIx64, a, b);
+}
+
+static void
+add_exports(struct buf *out, const json_t *env)
+{
+	struct buf text;
+	const char *name;
+	json_t *value;
+
+	buf_init(&text, SIZE_MAX);
+	json_object_foreach ((json_t *)(uintptr_t)env, name, value) {
+		buf_addf(&text, "export %s=", name);
+		quote_sh(&text, json_string_value(value));
+		buf_addc(&text, '\n');
+	}
+	job_text_set(out, "V", text.data);
+	buf_free(&text);
+}
+
+/* The beginning of the command in one line, for its log. */
+static void
+add_title(struct buf *out, const char *command)
+{
+	struct buf text;
+	size_t i, chars = 0;
+	bool space = true; /* none at the start */
+
+	buf_init(&text, (size_t)TITLE_CHARS * 4);
+	for (i = 0; command[i] != '\0'; i++) {
+		bool blank = isspace((unsigned char)command[i]);
+
+		if (((unsigned char)command[i] & 0xc0) != 0x80 &&
+		    !(blank && space) && ++chars > TITLE_CHARS)
+			break;
+		if (!blank)
+			buf_addc(&text, command[i]);
+		else if (!space)
+			buf_addc(&text, ' ');
+		space = blank;
+	}
+	job_text_set(out, "H", text.data);
+	buf_free(&text);
+}
+
+/* A log below a relative cwd that is named with it again. */
+static const char *
+log_below(const struct job_start *j, const char *log)
+{
+	size_t n = strlen(j->cwd);
+
+	if (n == 0 || j->cwd[0] == '/' || j->cwd[0] == '~' ||
+	    strncmp(log, j->cwd, n) != 0)
+		return log;
+	if (j->cwd[n - 1] == '/')
+		return log + n;
+	return log[n] == '/' ? log + n + 1 : log;
+}
+
+/* In seconds of the far side's clock, which was told in whole ones; 0: it is
+ * not known. */
+static int64_t
+not_after(struct link *link)
+{
+	int64_t now = link_far_clock(link);
+
+	return now > 0 ? (now + TRAVEL_MS) / 1000 + 2 : 0;
+}
+
+static void
+make_script(struct buf *out, const struct job_start *j, const char *id,
+    int64_t last)
+{
+	char *log = str_blank(j->log_file)
+	    ? xasprintf(".codex_logs/%s.log", j->name)
+	    : xstrdup(log_below(j, j->log_file));
+	char *meta = j->metadata != NULL ? json_dumps(j->metadata, JSON_COMPACT)
+	                                 : xstrdup("{}");
+	char *runner = xasprintf("%s%s", job_text_ident, job_text_run);
+	char key[64];
+
+	key_name(key, j->key);
+	job_text_set(out, "N", j->name);
+	job_text_set(out, "C", j->cwd);
+	job_text_set(out, "L", log);
+	job_text_set(out, "K", key);
+	job_text_set(out, "I", id);
+	job_text_set(out, "X", j->command);
+	add_title(out, j->command);
+	job_text_set(out, "M", meta);
+	job_text_set(out, "R", runner);
+	job_text_set_number(out, "T", last);
+	job_text_set(out, "E", j->inherit ? "1" : "");
+	add_exports(out, j->env);
+	job_text_add(out, job_text_start);
+	free(log);
+	free(meta);
+	free(runner);
+}
+
+/* Put a long script into a file there, at the price of a round trip; "script"
+ * becomes one that runs it. */
+static int
+send_ahead(struct link *link, struct buf *script, const char *id,
+    const struct until *until, struct err *err)
+{
+	char *text = xasprintf("umask 077; case ${XDG_STATE_HOME-} in "
+	                       "/*) J=$XDG_STATE_HOME;; "
+	                       "*) J=$HOME/.local/state;; esac; "
+	                       "J=$J/remote-sandbox-mcp/jobs; mkdir -p \"$J\" "
+	                       "&& cat >\"$J/.start-%s\" && "
+	                       "printf %%s \"$J/.start-%s\"",
+	    id, id);
+	struct stream *s = stream_open(link, text, until, err);
+	struct buf file;
+	char some[512];
+	ssize_t n;
+	int status = -1;
+
+	free(text);
+	if (s == NULL)
+		return err_wrap(err, "nothing was started");
+	buf_init(&file, 4096);
+	if (stream_write(s, script->data, script->len, until, err) == 0) {
+		stream_close_in(s);
+		while ((n = stream_read(s, some, sizeof(some), until, err)) > 0)
+			buf_add(&file, some, (size_t)n);
+		if (n == 0)
+			status = stream_end(s, until, err);
+	}
+	if (status > 0)
+		err_set(err, ERR_IO, "the command could not be stored: %.200s",
+		    stream_words(s));
+	stream_free(s);
+	if (status == 0) {
+		buf_reset(script);
+		job_text_set(script, "F", file.data);
+		buf_adds(script,
+		    "s=`cat \"$F\"`\nrm -f \"$F\"\n"
+		    "eval \"$s\"\n");
+	}
+	buf_free(&file);
+	return status == 0 ? 0 : err_wrap(err, "nothing was started");
+}
+
+/* "RUN TMUX NUMBER" and the rest of the line. */
+static int
+take_numbers(struct job_handle *h, const char *text, int64_t *number,
+    const char **rest)
+{
+	int tmux, n = 0;
+
+	/* NOLINTNEXTLINE(cert-err34-c): checked by the count */
+	if (sscanf(text, "%" SCNd64 " %d %" SCNd64 " %n", &h->run, &tmux,
+	        number, &n) != 3)
+		return -1;
+	h->tmux = tmux == 1;
+	*rest = text + n;
+	return 0;
+}
+
+/* The start of another: "again RUN TMUX ORPHANS NAME LOG". */
+static int
+take_other(struct job_handle *h, const char *text)
+{
+	const char *rest, *space;
+
+	if (take_numbers(h, text, &h->orphans, &rest) == -1)
+		return -1;
+	space = strchr(rest, ' ');
+	if (space == NULL)
+		return -1;
+	snprintf(h->name, sizeof(h->name), "%.*s", (int)(space - rest), rest);
+	h->log_file = xstrdup(space + 1);
+	return 0;
+}
+
+int
+job_answer_parse(struct job_handle *h, const char *text, const char *box,
+    struct err *err)
+{
+	const char *rest;
+
+	h->refused = str_starts(text, "cwd ") || str_starts(text, "bad ");
+	if (str_starts(text, "cwd "))
+		return err_set(err, ERR_NOT_FOUND,
+		    "the directory '%.300s' (cwd) does not exist on %s, or "
+		    "may not be entered; nothing was started",
+		    text + 4, box);
+	if (str_starts(text, "bad "))
+		return err_set(err, ERR_IO, "%s: %.500s; nothing was started",
+		    box, text + 4);
+	if (strcmp(text, "stale") == 0)
+		return err_set(err, ERR_TIMEOUT,
+		    "the start reached %s too late; nothing was started", box);
+	if (str_starts(text, "ok ") &&
+	    take_numbers(h, text + 3, &h->begin, &rest) == 0) {
+		h->how = JOB_STARTED;
+		h->log_file = xstrdup(rest);
+		return 0;
+	}
+	h->how = JOB_AGAIN;
+	if (str_starts(text, "again ") && take_other(h, text + 6) == 0)
+		return 0;
+	h->how = JOB_EXISTS;
+	if (str_starts(text, "exists ") && take_other(h, text + 7) == 0)
+		return 0;
+	return err_set(err, ERR_IO, "%s gave a strange answer: %.200s", box,
+	    text);
+}
+
+/* Look for the run with our word.  0: it is there; 1: it is not; -1: nobody
+ * knows. */
+static int
+find_once(struct link *link, const struct job_start *j, const char *id,
+    struct job_handle *h, const struct until *until)
+{
+	struct job_look q = { .name = j->name,
+		.id = id,
+		.log_file = "",
+		.since = -1,
+		.grep = "" };
+	struct job_status s;
+	struct err err;
+
+	if (job_look(link, &q, &s, until, &err) == -1)
+		return -1;
+	if (s.run == 0 || strcmp(s.id, id) != 0) {
+		job_status_free(&s);
+		return 1;
+	}
+	h->how = JOB_STARTED;
+	h->recovered = true;
+	h->run = s.run;
+	h->tmux = s.tmux;
+	h->begin = s.log_begin;
+	h->log_file = xstrdup(s.log_file != NULL ? s.log_file : "");
+	job_status_free(&s);
+	return 0;
+}
+
+/*
+ * The reply was lost.  The start may still be on its way; from "last" on it is
+ * refused, so only then it is sure that there was none.
+ */
+static int
+find_again(struct link *link, const struct job_start *j, const char *id,
+    struct job_handle *h, int64_t last, const struct until *until)
+{
+	struct until limit = until_within(until, FIND_MS), step;
+	struct err err;
+	int rc;
+
+	for (;;) {
+		rc = find_once(link, j, id, h, &limit);
+		if (rc == 0 || until_check(&limit, &err) == -1)
+			return rc == 0 ? 0 : -1;
+		if (rc == 1 && last == 0)
+			return -1;
+		if (rc == 1 && link_far_clock(link) / 1000 > last)
+			return 1;
+		step = until_within(&limit, FIND_STEP_MS);
+		until_poll(&step, NULL, 0, &err);
+	}
+}
+
+static int
+lost_reply(struct link *link, const struct job_start *j, const char *id,
+    struct job_handle *h, int64_t last, const struct until *until,
+    struct err *err)
+{
+	switch (find_again(link, j, id, h, last, until)) {
+	case 0:
+		return 0;
+	case 1:
+		return err_wrap(err, "nothing was started");
+	default:
+		h->maybe = true;
+		return err_wrap(err,
+		    "the job '%s' may have been started: ask "
+		    "check_background_task before you start it again",
+		    j->name);
+	}
+}
+
+int
+job_start(struct link *link, const struct job_start *j, struct job_handle *h,
+    const struct until *until, struct err *err)
+{
+	struct until limit = until_within(until, START_MS);
+	struct buf script, answer;
+	char id[RANDOM_HEX(16)];
+	bool sent = false;
+	int64_t last = not_after(link);
+	int rc = 0;
+
+	memset(h, 0, sizeof(*h));
+	snprintf(h->name, sizeof(h->name), "%s", j->name);
+	random_hex(id, 16);
+	buf_init(&script, SIZE_MAX);
+	buf_init(&answer, 16384);
+	make_script(&script, j, id, last);
+	if (script.len > LEASE_SCRIPT_MAX)
+		rc = send_ahead(link, &script, id, &limit, err);
+	if (rc == 0) {
+		rc = link_run(link, script.data, &answer, &sent, &limit, err);
+		if (rc == 0)
+			rc = job_answer_parse(h, answer.data,
+			    link_sandbox(link)->name, err);
+		else if (sent)
+			rc = lost_reply(link, j, id, h, last, until, err);
+	}
+	buf_free(&script);
+	buf_free(&answer);
+	return rc;
+}

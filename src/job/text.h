@@ -1,0 +1,34 @@
+/*
+ * What jobs are made of on the far side: texts for any POSIX shell, from
+ * src/job/far.  What they are told, and what they print, is there.
+ */
+#ifndef JOB_TEXT_H
+#define JOB_TEXT_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+
+/* Functions that the others use: which process is meant ... */
+extern const char job_text_ident[];
+/* ... where jobs are, how a run is doing. */
+extern const char job_text_common[];
+/* Start one; prints one line. */
+extern const char job_text_start[];
+/* What runs it, kept as a file with the run. */
+extern const char job_text_run[];
+/* Look at one. */
+extern const char job_text_look[];
+/* End one. */
+extern const char job_text_stop[];
+/* All of them. */
+extern const char job_text_list[];
+
+/* NAME='value' */
+void job_text_set(struct buf *out, const char *name, const char *value);
+void job_text_set_number(struct buf *out, const char *name, int64_t n);
+
+/* One of the texts, with the functions it uses. */
+void job_text_add(struct buf *out, const char *text);
+
+#endif
