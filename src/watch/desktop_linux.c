@@ -1,0 +1,71 @@
+/* Notifications by notify-send of libnotify. */
+#include "watch/desktop.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/env.h"
+#include "base/proc.h"
+
+/*
+ * Desktops read the body as markup, and notify-send reads backslashes in it
+ * as C does.
+ */
+static void
+add_plain(struct buf *out, const char *s)
+{
+	for (; *s != '\0'; s++) {
+		if (*s == '&')
+			buf_adds(out, "&amp;");
+		else if (*s == '<')
+			buf_adds(out, "&lt;");
+		else if (*s == '>')
+			buf_adds(out, "&gt;");
+		else if (*s == '\\')
+			buf_adds(out, "\\\\");
+		else
+			buf_addc(out, *s);
+	}
+}
+
+static int
+run(const char *const *argv, const struct until *until, struct err *err)
+{
+	struct proc_request req = { .argv = argv, .max_output = 4096 };
+	struct proc_result res;
+	struct env env;
+	int rc;
+
+	env_init(&env);
+	env_session(&env);
+	req.env = (const char *const *)env.list;
+	rc = proc_run(&req, &res, until, err);
+	env_free(&env);
+	if (rc == -1)
+		return -1;
+	if (res.exit_code != 0)
+		rc = err_set(err, ERR_IO, "%s could not notify: %.200s",
+		    argv[0], res.err.data);
+	proc_result_free(&res);
+	return rc;
+}
+
+int
+desktop_notify(const char *subtitle, const char *message,
+    const struct until *until, struct err *err)
+{
+	const char *argv[] = { "notify-send", "--app-name=remote-sandbox-mcp",
+		"--urgency=normal", "--", DESKTOP_TITLE, NULL, NULL };
+	struct buf body;
+	int rc;
+
+	buf_init(&body, 8192);
+	add_plain(&body, subtitle);
+	buf_addc(&body, '\n');
+	add_plain(&body, message);
+	argv[5] = body.data;
+	rc = run(argv, until, err);
+	buf_free(&body);
+	return rc;
+}

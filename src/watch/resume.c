@@ -1,0 +1,71 @@
+#include "watch/resume.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/decode.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "job/job.h"
+#include "watch/look.h"
+
+static void
+judge(int rc, const struct job_handle *h, struct observation *o,
+    struct err *err)
+{
+	if (rc == -1) {
+		o->seen =
+		    h->refused ? SEEN_RESUME_REFUSED : SEEN_RESUME_UNKNOWN;
+	} else if (h->how != JOB_EXISTS) {
+		o->seen = SEEN_RESUMED;
+	} else if (h->orphans > 0) {
+		o->seen = SEEN_RESUME_REFUSED;
+		err_set(err, ERR_IO,
+		    "%" PRId64 " processes of the job '%s' still run",
+		    h->orphans, h->name);
+	} else {
+		o->seen = SEEN_RESUME_TAKEN;
+	}
+}
+
+void
+watch_resume(struct link *link, const struct watch *w, struct observation *o,
+    struct err *err, const struct until *until)
+{
+	json_t *plan =
+	    decode_json(w->resume_plan_json, strlen(w->resume_plan_json), err);
+	const char *cwd = decode_text(json_object_get(plan, "cwd"));
+	char *command = watch_resume_command(w);
+	char *key = xasprintf("watch-%s-%" PRId64, w->token, w->resume_pending);
+	char *attempt = xasprintf("%" PRId64, w->resume_pending);
+	json_t *env = json_pack("{s:s}", "RSMCP_RESUME_ATTEMPT", attempt);
+	char name[JOB_NAME_MAX + 1];
+	struct job_handle h;
+	int rc;
+
+	memset(o, 0, sizeof(*o));
+	memset(err, 0, sizeof(*err));
+	o->error = err->msg;
+	o->reason = o->boot_id = o->checkpoint_error = "";
+	look_resume_name(w, name);
+	rc = job_start(link,
+	    &(struct job_start){
+	        .name = name,
+	        .command = command,
+	        .cwd = str_blank(cwd) ? w->cwd : cwd,
+	        .log_file = w->log_file,
+	        .key = key,
+	        .env = env,
+	        .inherit = true,
+	    },
+	    &h, until, err);
+	judge(rc, &h, o, err);
+	if (rc == 0)
+		job_handle_free(&h);
+	json_decref(env);
+	json_decref(plan);
+	free(attempt);
+	free(key);
+	free(command);
+}

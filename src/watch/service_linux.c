@@ -1,0 +1,8 @@
+/* Services on Linux. */
+#include <stddef.h>
+
+#include "watch/service_inside.h"
+
+const struct service_kind *const service_kinds[] = { &service_systemd,
+	&service_detached, NULL };
+const char service_platform[] = "linux";

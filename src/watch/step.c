@@ -1,0 +1,493 @@
+#include "watch/step.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/decode.h"
+#include "base/mem.h"
+#include "base/sha1.h"
+#include "base/str.h"
+#include "base/utf8.h"
+#include "watch/event.h"
+
+#define SUMMARY_MAX 600
+
+static const char no_checkpoint[] = "[checkpoint file not found]";
+
+void
+step_free(struct step *s)
+{
+	size_t i;
+
+	watch_free(&s->watch);
+	for (i = 0; i < s->count; i++)
+		event_free(&s->events[i]);
+	s->count = 0;
+}
+
+/* An event of the record as it is now, so set its state before. */
+static void __attribute__((format(printf, 5, 6))) tell(struct step *s,
+    const char *type, json_t *extras, int64_t now, const char *fmt, ...)
+{
+	char summary[SUMMARY_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(summary, sizeof(summary), fmt, ap);
+	va_end(ap);
+	assert(s->count < STEP_EVENTS);
+	watch_set(&s->watch.last_summary, summary);
+	event_make(&s->events[s->count++], &s->watch, type, summary, extras,
+	    now);
+}
+
+static void
+set_state(struct step *s, const char *state, const char *summary)
+{
+	watch_set(&s->watch.last_state, state);
+	watch_set(&s->watch.last_summary, summary);
+}
+
+static int64_t
+larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* --- ends -----------------------------------------------------------------
+ */
+
+static void
+end(struct step *s, const char *status, const char *state)
+{
+	struct watch *w = &s->watch;
+
+	watch_set(&w->status, status);
+	watch_set(&w->last_state, state);
+	w->next_check_ts = 0;
+	w->resume_pending = 0;
+	w->interrupted_ts = w->resume_due_ts = 0;
+}
+
+static json_t *
+attempt_json(const struct watch *w)
+{
+	return json_pack("{s:I}", "resume_attempt",
+	    (json_int_t)w->resume_attempts);
+}
+
+static void
+end_exhausted(struct step *s, int64_t now)
+{
+	const struct watch *w = &s->watch;
+
+	end(s, WATCH_FAILED, STATE_EXHAUSTED);
+	tell(s, EVENT_RESUME_EXHAUSTED, attempt_json(w), now,
+	    "The job '%.100s' on %.100s is down and was resumed %" PRId64
+	    " times, as often as allowed; nothing more is done.",
+	    w->tmux_session, w->sandbox_name, w->resume_attempts);
+}
+
+static void
+resume_started(struct step *s, int64_t now)
+{
+	struct watch *w = &s->watch;
+
+	w->resume_pending = 0;
+	w->interrupted_ts = w->resume_due_ts = 0;
+	set_state(s, STATE_RUNNING, "");
+	tell(s, EVENT_RESUME_STARTED, attempt_json(w), now,
+	    "The job '%.100s' on %.100s was resumed (attempt %" PRId64
+	    " of %" PRId64 ").",
+	    w->tmux_session, w->sandbox_name, w->resume_attempts,
+	    w->max_resume_attempts);
+}
+
+static void
+ended(struct step *s, const struct observation *o, int64_t now)
+{
+	struct watch *w = &s->watch;
+	bool good = o->state == JOB_EXITED && o->exit_code == 0;
+	json_t *extras = json_pack("{s:i}", "exit_code", o->exit_code);
+	char how[64];
+
+	/* A run that ended with a status is not the one that was lost. */
+	if (w->resume_pending != 0)
+		resume_started(s, now);
+	w->last_exit_code = o->exit_code;
+	if (good) {
+		end(s, WATCH_COMPLETED, STATE_COMPLETED);
+		tell(s, EVENT_COMPLETED, extras, now,
+		    "The job '%.100s' on %.100s has completed.",
+		    w->tmux_session, w->sandbox_name);
+		return;
+	}
+	snprintf(how, sizeof(how), "exit code %d", o->exit_code);
+	if (o->state == JOB_KILLED) {
+		json_object_set_new(extras, "signal", json_integer(o->signal));
+		snprintf(how, sizeof(how), "killed by signal %d", o->signal);
+	}
+	if (o->stopped)
+		json_object_set_new(extras, "stopped", json_true());
+	end(s, WATCH_FAILED, STATE_FAILED);
+	tell(s, EVENT_FAILED, extras, now,
+	    "The job '%.100s' on %.100s has failed: %s%s.", w->tmux_session,
+	    w->sandbox_name, how, o->stopped ? ", stopped on request" : "");
+}
+
+/* Lost, but somebody wanted its end: no reason to bring it back. */
+static void
+stopped(struct step *s, int64_t now)
+{
+	const struct watch *w = &s->watch;
+
+	end(s, WATCH_FAILED, STATE_FAILED);
+	tell(s, EVENT_FAILED,
+	    json_pack("{s:n, s:b}", "exit_code", "stopped", 1), now,
+	    "The job '%.100s' on %.100s was stopped on request.",
+	    w->tmux_session, w->sandbox_name);
+}
+
+/* --- interruptions --------------------------------------------------------
+ */
+
+static const char *
+lost_words(const struct observation *o)
+{
+	if (o->state == JOB_NONE)
+		return "the host does not know it";
+	if (o->orphans > 0)
+		return "its runner was killed, but processes of it still run";
+	if (o->state == JOB_KILLED || strcmp(o->reason, "reboot") == 0)
+		return "the host was started again";
+	if (strcmp(o->reason, "start") == 0)
+		return "it never came to run";
+	return "its runner was killed";
+}
+
+char *
+watch_resume_command(const struct watch *w)
+{
+	struct err err;
+	json_t *plan =
+	    decode_json(w->resume_plan_json, strlen(w->resume_plan_json), &err);
+	const char *text = decode_text(json_object_get(plan, "resume_command"));
+	char *command;
+
+	command = xstrdup(str_blank(text) ? w->resume_command : text);
+	json_decref(plan);
+	if (str_blank(command))
+		command[0] = '\0';
+	return command;
+}
+
+static bool
+resumable(const struct watch *w)
+{
+	char *command = watch_resume_command(w);
+	bool has = command[0] != '\0';
+
+	free(command);
+	return has && w->auto_resume && w->max_resume_attempts > 0;
+}
+
+static void
+first_interruption(struct step *s, const struct observation *o, int64_t now)
+{
+	struct watch *w = &s->watch;
+	json_t *extras = json_object();
+	const char *why = o->reason;
+
+	if (o->state != JOB_LOST)
+		why = o->state == JOB_NONE ? "none" : "reboot";
+	w->interrupted_ts = now;
+	w->resume_due_ts = now + w->resume_delay_s;
+	w->last_exit_code =
+	    o->state == JOB_KILLED ? o->exit_code : WATCH_NO_CODE;
+	json_object_set_new(extras, "reason", utf8_json(why, strlen(why)));
+	tell(s, EVENT_INTERRUPTED, extras, now,
+	    "The job '%.100s' on %.100s ended without a status: %s.",
+	    w->tmux_session, w->sandbox_name, lost_words(o));
+}
+
+static void
+ask_resume(struct step *s, int64_t now)
+{
+	struct watch *w = &s->watch;
+
+	if (w->resume_pending == 0)
+		w->resume_pending = ++w->resume_attempts;
+	set_state(s, STATE_RESUMING, w->last_summary);
+	w->next_check_ts = now + w->interval_s;
+	s->resume = true;
+}
+
+/* The job is not running and has no status.  Only one that is dead for sure
+ * may be resumed: a host that does not know it may have lost its disk for the
+ * moment, and orphans may still write to its files. */
+static void
+interrupted(struct step *s, const struct observation *o, int64_t now)
+{
+	struct watch *w = &s->watch;
+	bool dead = o->state != JOB_NONE && o->orphans == 0;
+	int64_t latest = now + larger(w->interval_s, w->resume_delay_s);
+
+	set_state(s, STATE_INTERRUPTED, w->last_summary);
+	w->next_check_ts = now + w->interval_s;
+	if (w->interrupted_ts == 0)
+		first_interruption(s, o, now);
+	if (w->resume_due_ts > latest)
+		w->resume_due_ts = latest; /* the clock was set back */
+	if (!resumable(w) || !dead)
+		return;
+	if (w->resume_pending != 0) {
+		ask_resume(s, now);
+		return;
+	}
+	if (w->resume_attempts >= w->max_resume_attempts) {
+		end_exhausted(s, now);
+		return;
+	}
+	if (now >= w->resume_due_ts)
+		ask_resume(s, now);
+	else if (w->resume_due_ts < w->next_check_ts)
+		w->next_check_ts = w->resume_due_ts;
+}
+
+/* --- what was seen --------------------------------------------------------
+ */
+
+static void
+no_config(struct step *s, int64_t now)
+{
+	struct watch *w = &s->watch;
+	bool known = strcmp(w->last_state, STATE_CONFIG_MISSING) == 0;
+
+	w->next_check_ts = now + w->interval_s;
+	if (known)
+		return;
+	set_state(s, STATE_CONFIG_MISSING, "");
+	tell(s, EVENT_CONFIG_MISSING, NULL, now,
+	    "The sandbox %.100s of the job '%.100s' is not configured any "
+	    "more, so nobody can look at it.",
+	    w->sandbox_name, w->tmux_session);
+}
+
+static void
+unreachable(struct step *s, const struct observation *o, int64_t now)
+{
+	struct watch *w = &s->watch;
+	char *summary = xasprintf("%.100s was not reached: %.400s",
+	    w->sandbox_name, o->error);
+
+	w->consecutive_ssh_failures++;
+	w->next_check_ts = now + w->interval_s;
+	watch_set(&w->last_error, o->error);
+	set_state(s, STATE_UNREACHABLE, summary);
+	free(summary);
+	if (w->ssh_alert_sent ||
+	    w->consecutive_ssh_failures < w->alert_after_failures)
+		return;
+	w->ssh_alert_sent = true;
+	tell(s, EVENT_SSH_UNREACHABLE,
+	    json_pack("{s:I}", "consecutive_ssh_failures",
+	        (json_int_t)w->consecutive_ssh_failures),
+	    now,
+	    "%.100s was not reached %" PRId64 " times in a row; the job "
+	    "'%.100s' may be running. %.300s",
+	    w->sandbox_name, w->consecutive_ssh_failures, w->tmux_session,
+	    o->error);
+}
+
+/* Was there news of trouble that is over now? */
+static bool
+was_in_trouble(const struct watch *old)
+{
+	if (old->interrupted_ts != 0)
+		return true;
+	if (strcmp(old->last_state, STATE_UNREACHABLE) == 0)
+		return old->ssh_alert_sent;
+	return old->last_state[0] != '\0' &&
+	    strcmp(old->last_state, STATE_RUNNING) != 0;
+}
+
+static void
+running(struct step *s, const struct watch *old, int64_t now)
+{
+	struct watch *w = &s->watch;
+
+	w->next_check_ts = now + w->interval_s;
+	if (w->resume_pending != 0) {
+		resume_started(s, now);
+		return;
+	}
+	w->interrupted_ts = w->resume_due_ts = 0;
+	set_state(s, STATE_RUNNING, "The job is running.");
+	if (was_in_trouble(old))
+		tell(s, EVENT_RUNNING_RESTORED, NULL, now,
+		    "The job '%.100s' on %.100s is running (again).",
+		    w->tmux_session, w->sandbox_name);
+}
+
+/*
+ * A host that goes down in good order ends its processes by a signal first.
+ * That is no end of the job's own.  The next look sees the same, so the exit
+ * code remembers it.
+ */
+static bool
+killed_by_reboot(const struct watch *old, const struct observation *o,
+    bool rebooted)
+{
+	bool by_system =
+	    o->signal == SIGTERM || o->signal == SIGKILL || o->signal == SIGHUP;
+
+	if (o->state != JOB_KILLED || o->stopped || !by_system)
+		return false;
+	return rebooted ||
+	    (old->interrupted_ts != 0 && old->last_exit_code == o->exit_code);
+}
+
+static void
+keep_checkpoint(struct watch *w, const struct observation *o, int64_t now)
+{
+	char digest[SHA1_HEX];
+
+	watch_set(&w->checkpoint_error, o->checkpoint_error);
+	if (o->checkpoint == NULL) {
+		/* What was read before is better than nothing. */
+		if (o->checkpoint_error[0] != '\0' &&
+		    w->last_checkpoint_digest[0] == '\0')
+			watch_set(&w->last_checkpoint_text, no_checkpoint);
+		return;
+	}
+	sha1_hex(digest, o->checkpoint, strlen(o->checkpoint));
+	if (strcmp(digest, w->last_checkpoint_digest) == 0)
+		return;
+	watch_set(&w->last_checkpoint_digest, digest);
+	watch_set(&w->last_checkpoint_text, o->checkpoint);
+	w->checkpoint_updated_ts = now;
+}
+
+static void
+keep_log(struct watch *w, const struct observation *o)
+{
+	char digest[SHA1_HEX];
+
+	if (o->log_tail == NULL)
+		return;
+	sha1_hex(digest, o->log_tail, strlen(o->log_tail));
+	watch_set(&w->last_log_tail, o->log_tail);
+	watch_set(&w->last_log_digest, digest);
+}
+
+static void
+job_seen(struct step *s, const struct watch *old, const struct observation *o,
+    int64_t now)
+{
+	struct watch *w = &s->watch;
+	bool rebooted = old->boot_id[0] != '\0' && o->boot_id[0] != '\0' &&
+	    strcmp(old->boot_id, o->boot_id) != 0;
+
+	if (o->state == JOB_LOST && strcmp(o->reason, "reboot") == 0 &&
+	    old->interrupted_ts == 0)
+		rebooted = true;
+	w->consecutive_ssh_failures = 0;
+	w->ssh_alert_sent = false;
+	watch_set(&w->last_error, "");
+	keep_log(w, o);
+	keep_checkpoint(w, o, now);
+	if (o->boot_id[0] != '\0')
+		watch_set(&w->boot_id, o->boot_id);
+	if (rebooted)
+		tell(s, EVENT_HOST_REBOOTED, NULL, now,
+		    "%.100s was started again since the last look at the job "
+		    "'%.100s'.",
+		    w->sandbox_name, w->tmux_session);
+	if (o->state == JOB_RUNNING || o->state == JOB_STARTING)
+		running(s, old, now);
+	else if ((o->state == JOB_EXITED || o->state == JOB_KILLED) &&
+	    !killed_by_reboot(old, o, rebooted))
+		ended(s, o, now);
+	else if (o->stopped && o->orphans == 0 &&
+	    !killed_by_reboot(old, o, rebooted))
+		stopped(s, now);
+	else
+		interrupted(s, o, now);
+}
+
+static void
+resume_refused(struct step *s, const struct observation *o, int64_t now)
+{
+	struct watch *w = &s->watch;
+	json_t *extras = attempt_json(w);
+
+	w->resume_pending = 0;
+	w->resume_due_ts = now + larger(w->interval_s, w->resume_delay_s);
+	w->next_check_ts = now + w->interval_s;
+	watch_set(&w->last_error, o->error);
+	set_state(s, STATE_INTERRUPTED, "");
+	json_object_set_new(extras, "stderr",
+	    utf8_json(o->error, strlen(o->error)));
+	json_object_set_new(extras, "stdout", json_string(""));
+	tell(s, EVENT_RESUME_FAILED, extras, now,
+	    "The job '%.100s' could not be resumed (attempt %" PRId64
+	    " of %" PRId64 "): %.300s",
+	    w->tmux_session, w->resume_attempts, w->max_resume_attempts,
+	    o->error);
+	if (w->resume_attempts >= w->max_resume_attempts)
+		end_exhausted(s, now);
+}
+
+static void
+resume_seen(struct step *s, const struct watch *old,
+    const struct observation *o, int64_t now)
+{
+	struct watch *w = &s->watch;
+
+	if (w->resume_pending == 0)
+		return; /* nobody asked for it */
+	w->next_check_ts = now + w->interval_s;
+	switch (o->seen) {
+	case SEEN_RESUMED:
+		resume_started(s, now);
+		break;
+	case SEEN_RESUME_REFUSED:
+		resume_refused(s, o, now);
+		break;
+	case SEEN_RESUME_TAKEN:
+		w->resume_pending = 0;
+		running(s, old, now);
+		break;
+	default:
+		unreachable(s, o, now);
+	}
+}
+
+void
+watch_step(const struct watch *w, const struct observation *o, int64_t now,
+    struct step *out)
+{
+	memset(out, 0, sizeof(*out));
+	watch_copy(&out->watch, w);
+	if (strcmp(w->status, WATCH_ACTIVE) != 0)
+		return;
+	out->watch.last_checked_ts = out->watch.updated_ts = now;
+	switch (o->seen) {
+	case SEEN_NO_CONFIG:
+		no_config(out, now);
+		break;
+	case SEEN_UNREACHABLE:
+		unreachable(out, o, now);
+		break;
+	case SEEN_JOB:
+		job_seen(out, w, o, now);
+		break;
+	default:
+		resume_seen(out, w, o, now);
+	}
+}
