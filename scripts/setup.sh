@@ -11,18 +11,23 @@
 # Debian's names. A command after "=" or a pkg-config module after "@" counts
 # as good, wherever it came from.
 needs_build='cmake=cmake ninja-build=ninja gcc=gcc libc6-dev
-	pkg-config=pkg-config libjansson-dev@jansson mandoc=mandoc
+	pkg-config=pkg-config libjansson-dev@jansson
+	libarchive-dev@libarchive libsqlite3-dev@sqlite3
+	mandoc=mandoc
 	openssh-client=ssh openssh-server=/usr/sbin/sshd'
 needs_test="$needs_build clang=clang clang-format=clang-format
 	clang-tidy=clang-tidy llvm=llvm-symbolizer
 	cppcheck=cppcheck shellcheck=shellcheck
 	libcmocka-dev@cmocka python3-pytest python3-jsonschema
-	zsh=zsh busybox=busybox fish=fish tcsh=tcsh mksh=mksh
-	git=git npm=npm ca-certificates"
+	libarchive-tools=bsdtar zsh=zsh busybox=busybox fish=fish tcsh=tcsh mksh=mksh
+	tmux=tmux dash=dash rsync=rsync git=git npm=npm ca-certificates
+	curl=curl dbus-daemon=dbus-daemon libnotify-bin=notify-send
+	libsecret-tools=secret-tool gnome-keyring=gnome-keyring-daemon
+	python3-dbusmock"
 
 # Homebrew's. The compiler is the system's; llvm brings what Apple leaves out.
-brew_build='cmake ninja pkgconf jansson mandoc'
-brew_test="$brew_build llvm cppcheck shellcheck cmocka python node"
+brew_build='cmake ninja pkgconf jansson libarchive sqlite mandoc'
+brew_test="$brew_build llvm cppcheck shellcheck cmocka python node rsync tmux"
 
 have()
 {
@@ -142,6 +147,18 @@ setup_clang_runtime()
 	apt_install "libclang-rt-${version%%.*}-dev"
 }
 
+# A FIDO token made of software, for its test. It is in a package that would
+# bring much with it, so only the files are taken; without them the test is
+# skipped.
+setup_token()
+{
+	[ ! -d build/token ] && have apt-get && have dpkg || return 0
+	mkdir -p build/token || return 0
+	logged apt-token sh -c 'cd build/token && apt-get download openssh-tests &&
+	    dpkg -x openssh-tests_*.deb .' ||
+	    say "no software FIDO token: see build/log/apt-token.log; going on"
+}
+
 setup_brew()
 {
 	case $1 in
@@ -156,6 +173,9 @@ setup_brew()
 		must brew brew install $missing
 	fi
 	PATH=$(brew --prefix)/opt/llvm/bin:$PATH
+	# Homebrew keeps this one beside macOS's own, which has no headers.
+	PKG_CONFIG_PATH=$(brew --prefix)/opt/libarchive/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
+	export PKG_CONFIG_PATH
 	if [ "$1" != build ] && ! find_python; then
 		say "installing pytest and jsonschema into build/venv"
 		must venv python3 -m venv build/venv
@@ -175,7 +195,7 @@ setup_packages()
 		missing=$(apt_missing $needs)
 		# shellcheck disable=SC2086
 		[ -z "$missing" ] || apt_install $missing
-		[ "$1" = build ] || setup_clang_runtime
+		[ "$1" = build ] || { setup_clang_runtime; setup_token; }
 	elif have brew; then
 		setup_brew "$1"
 	else

@@ -76,10 +76,16 @@ path_join(const char *dir, const char *name)
 	return xasprintf("%s%s%s", dir, dir[len - 1] == '/' ? "" : "/", name);
 }
 
+bool
+path_is_home(const char *path)
+{
+	return path[0] == '~' && (path[1] == '/' || path[1] == '\0');
+}
+
 char *
 path_home(const char *path, const char *home)
 {
-	if (path[0] != '~' || (path[1] != '/' && path[1] != '\0'))
+	if (!path_is_home(path))
 		return xstrdup(path);
 	path++;
 	component(&path); /* the rest is no absolute path, even of "~//x" */

@@ -14,6 +14,9 @@ char *path_clean(const char *path);
 /* "dir" and "name" joined; an absolute "name" stands alone.  Caller frees. */
 char *path_join(const char *dir, const char *name);
 
+/* Is it "~" or "~/x"? */
+bool path_is_home(const char *path);
+
 /* "~" and "~/x" with the given home directory; anything else is copied
  * ("~user" stays as it is).  Caller frees. */
 char *path_home(const char *path, const char *home);

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/path.h"
 #include "base/quote.h"
 
 /* "=" is not among them: a first word with one would be an assignment. */
@@ -27,4 +28,18 @@ quote_sh(struct buf *out, const char *word)
 		}
 	}
 	buf_addc(out, '\'');
+}
+
+void
+quote_path(struct buf *out, const char *path)
+{
+	if (path_is_home(path)) {
+		buf_adds(out, "\"$HOME\"");
+		path++;
+		if (*path == '\0')
+			return;
+	} else if (path[0] != '/') {
+		buf_adds(out, "./");
+	}
+	quote_sh(out, path);
 }

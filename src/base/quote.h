@@ -10,4 +10,11 @@
  */
 void quote_sh(struct buf *out, const char *word);
 
+/*
+ * The same for a path on the machine of that shell: "~" and "~/x" become what
+ * is below its $HOME ("~user" is a name like any other), and a relative one
+ * begins with "./", so that no program takes it for an option.
+ */
+void quote_path(struct buf *out, const char *path);
+
 #endif

@@ -1,9 +1,13 @@
 /* The running program, as Linux tells it. */
 #include <limits.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/self.h"
+#include "base/str.h"
+
+#define GONE " (deleted)"
 
 char *
 self_path(void)
@@ -13,5 +17,9 @@ self_path(void)
 
 	if (n <= 0 || n == (ssize_t)sizeof(path))
 		return NULL;
+	path[n] = '\0';
+	/* A newer one may have taken its place. */
+	if (str_ends(path, GONE) && access(path, F_OK) == -1)
+		n -= (ssize_t)strlen(GONE);
 	return xstrndup(path, (size_t)n);
 }

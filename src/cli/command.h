@@ -20,6 +20,7 @@ struct command {
 	const char *usage;   /* what follows the name, "" if nothing */
 	const char *summary; /* one line */
 	const char *help;    /* the rest of what -h prints */
+	bool hidden;         /* for the program itself, not for people */
 	/* argv[0] is the program's name; what follows is the command's. */
 	int (*run)(int argc, char **argv);
 };

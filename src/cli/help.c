@@ -21,8 +21,10 @@ overview(void)
 	       "An MCP server that turns SSH servers into sandboxes for AI "
 	       "agents.\nWithout a command it serves an MCP client on stdin "
 	       "and stdout.\n\ncommands:\n");
-	for (c = command_table; *c != NULL; c++)
-		printf("  %-10s %s\n", (*c)->name, (*c)->summary);
+	for (c = command_table; *c != NULL; c++) {
+		if (!(*c)->hidden)
+			printf("  %-10s %s\n", (*c)->name, (*c)->summary);
+	}
 	printf("\n'remote-sandbox-mcp COMMAND -h' tells more of one; the "
 	       "manual is remote-sandbox-mcp(1).\n");
 }

@@ -18,15 +18,29 @@
 extern const struct command command_serve;
 extern const struct command command_tools;
 extern const struct command command_call;
+extern const struct command command_sync;
+extern const struct command command_daemon;
 extern const struct command command_demo;
+extern const struct command command_events;
+extern const struct command command_transfer_worker;
+extern const struct command command_watchdog;
 extern const struct command command_version;
+extern const struct command command_watch;
+extern const struct command command_watches;
 extern const struct command command_help_;
 
 const struct command *const command_table[] = {
 	&command_serve,
 	&command_tools,
 	&command_call,
+	&command_sync,
+	&command_watches,
+	&command_watch,
+	&command_events,
+	&command_daemon,
 	&command_demo,
+	&command_watchdog,
+	&command_transfer_worker,
 	&command_version,
 	&command_help_,
 	NULL,

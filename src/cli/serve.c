@@ -18,7 +18,8 @@ static const char instructions[] =
     "Remote machines reached by SSH, as sandboxes. list_sandboxes shows "
     "them (with check_resources: which is idle); select_sandbox sets the "
     "default, or pass sandbox_name to any tool. exec_bash runs commands of "
-    "up to about two minutes. A failed connection says what to do; "
+    "up to about two minutes; list_remote_files and read_remote_file look at "
+    "files. A failed connection says what to do; "
     "get_server_info tells about the local side.";
 
 static const char on_terminal[] =

@@ -86,6 +86,21 @@ state_path(struct err *err)
 #endif
 }
 
+/*
+ * Close a directory of ours to others: those that the earlier Python server
+ * made were open.  One that the user named as REMOTE_SANDBOX_MCP_HOME may be
+ * used for more, and stays as it is.
+ */
+static void
+tighten(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+	    st.st_uid == geteuid() && (st.st_mode & 077) != 0)
+		(void)chmod(path, 0700);
+}
+
 char *
 dirs_state(struct err *err)
 {
@@ -95,6 +110,8 @@ dirs_state(struct err *err)
 		free(path);
 		return NULL;
 	}
+	if (path != NULL && str_ends(path, "/remote-sandbox-mcp"))
+		tighten(path);
 	return path;
 }
 
@@ -112,5 +129,6 @@ dirs_state_sub(const char *name, struct err *err)
 		free(path);
 		return NULL;
 	}
+	tighten(path);
 	return path;
 }

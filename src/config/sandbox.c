@@ -372,6 +372,46 @@ sandbox_parse(struct sandbox *sb, const json_t *entry, const char *home,
 	return 0;
 }
 
+static void
+set_text(json_t *entry, const char *field, const char *value)
+{
+	/* All of these were checked to be UTF-8 when they came in. */
+	if (value != NULL)
+		json_object_set_new(entry, field, json_string(value));
+}
+
+static void
+set_list(json_t *entry, const char *field, const json_t *list)
+{
+	if (list != NULL)
+		json_object_set_new(entry, field, json_deep_copy(list));
+}
+
+json_t *
+sandbox_entry(const struct sandbox *sb)
+{
+	json_t *o = json_object();
+
+	set_text(o, "name", sb->name);
+	set_text(o, "host", sb->host);
+	set_text(o, "user", sb->user);
+	if (sb->port != 0)
+		json_object_set_new(o, "port", json_integer(sb->port));
+	set_list(o, "password_command", sb->password_command);
+	set_text(o, "key_file", sb->key_file);
+	set_list(o, "key_passphrase_command", sb->key_passphrase_command);
+	set_text(o, "host_key", sb->host_key);
+	if (sb->host_key_policy == HOST_KEY_STRICT)
+		set_text(o, "host_key_policy", "strict");
+	set_text(o, "workdir", sb->workdir);
+	json_object_set_new(o, "connect_timeout_s",
+	    json_integer(sb->connect_timeout_s));
+	json_object_set_new(o, "control_persist_s",
+	    json_integer(sb->control_persist_s));
+	set_list(o, "ssh_options", sb->ssh_options);
+	return o;
+}
+
 void
 sandbox_free(struct sandbox *sb)
 {

@@ -49,6 +49,12 @@ int sandbox_parse(struct sandbox *sb, const json_t *entry, const char *home,
     json_t *unknown, struct err *err);
 void sandbox_free(struct sandbox *sb);
 
+/*
+ * The entry that sandbox_parse() would make this from, without its secrets:
+ * those may be any bytes, and JSON cannot hold that.
+ */
+json_t *sandbox_entry(const struct sandbox *sb);
+
 /* Does it hold a secret in clear? */
 bool sandbox_has_secret(const struct sandbox *sb);
 

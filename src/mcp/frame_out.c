@@ -1,10 +1,14 @@
 /*
  * The writer: the only code that writes to the client.
  *
- * Senders append to "queue"; the thread takes the whole queue at once and
- * writes it, so a burst of small messages is one write(2).
+ * A short message for a client that takes it at once is written by its sender,
+ * which spares a change of threads.  All others go into "queue"; the thread
+ * takes the whole queue at once and writes it, so a burst of small messages is
+ * one write(2), and waits for the client if need be.
  */
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +30,7 @@ struct frame_out {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* any of the below */
 	struct buf queue;
+	bool writing;  /* the thread is at it */
 	bool was_full; /* somebody was told to hold back */
 	bool closing;  /* no more messages will come */
 	bool broken;   /* the client is gone */
@@ -51,6 +56,7 @@ write_queue(struct frame_out *out, struct buf *taken)
 	*taken = swap;
 	was_full = out->was_full;
 	out->was_full = false;
+	out->writing = true;
 	pthread_cond_broadcast(&out->changed);
 	pthread_mutex_unlock(&out->lock);
 	if (was_full)
@@ -63,6 +69,7 @@ write_queue(struct frame_out *out, struct buf *taken)
 	buf_reset(taken);
 	buf_trim(taken);
 	pthread_mutex_lock(&out->lock);
+	out->writing = false;
 }
 
 static void *
@@ -117,11 +124,29 @@ frame_out_new(int fd, int wake_fd, struct err *err)
 	return out;
 }
 
+/*
+ * With the lock held: write the message now, if nothing is before it and it
+ * cannot block.  How much of it was written.  A pipe or socket that says it
+ * can be written to takes PIPE_BUF bytes.
+ */
+static size_t
+write_now(struct frame_out *out, const char *text, size_t len)
+{
+	struct pollfd p = { .fd = out->fd, .events = POLLOUT };
+	ssize_t n;
+
+	if (out->queue.len > 0 || out->writing || len > PIPE_BUF ||
+	    poll(&p, 1, 0) != 1 || p.revents != POLLOUT)
+		return 0;
+	n = write(out->fd, text, len);
+	return n > 0 ? (size_t)n : 0; /* an error will meet the thread, too */
+}
+
 int
 frame_out_send(struct frame_out *out, const json_t *message, bool wait)
 {
 	char *text = json_dumps(message, JSON_COMPACT | JSON_SHORT_REALS);
-	size_t len;
+	size_t len, n;
 
 	if (text == NULL)
 		return -1;
@@ -134,9 +159,11 @@ frame_out_send(struct frame_out *out, const json_t *message, bool wait)
 	while (wait && out->queue.len > QUEUE_FULL && !out->ended)
 		pthread_cond_wait(&out->changed, &out->lock);
 	if (!out->ended && !out->broken) {
-		text[len] = '\n'; /* in place of the NUL */
-		buf_add(&out->queue, text, len + 1);
-		pthread_cond_broadcast(&out->changed);
+		text[len++] = '\n'; /* in place of the NUL */
+		n = write_now(out, text, len);
+		buf_add(&out->queue, text + n, len - n);
+		if (out->queue.len > 0)
+			pthread_cond_broadcast(&out->changed);
 	}
 	pthread_mutex_unlock(&out->lock);
 	free(text);

@@ -22,7 +22,7 @@ tools_list_json(const struct mcp_def *def)
 	for (t = def->tools; *t != NULL; t++) {
 		if ((*t)->flags & TOOL_ADVANCED && !def->list_advanced)
 			continue;
-		json_array_append_new(list, tool_json(*t));
+		json_array_append_new(list, tool_json(*t, def->list_advanced));
 	}
 	return list;
 }

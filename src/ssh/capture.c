@@ -109,9 +109,13 @@ take_output(struct capture *c, const char *data, size_t len)
 {
 	size_t n = c->head.max - c->head.len;
 
+	c->total += len;
+	if (c->sink != NULL) {
+		c->sink(c->sink_data, data, len);
+		return;
+	}
 	if (n > len)
 		n = len;
-	c->total += len;
 	buf_add(&c->head, data, n);
 	if (n == len)
 		return;

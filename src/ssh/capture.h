@@ -35,6 +35,10 @@ struct capture {
 	int file_fd;
 	uint64_t file_len;
 	uint64_t file_max;
+
+	/* Takes all of it in place of the above, as it comes; or NULL. */
+	void (*sink)(void *data, const char *bytes, size_t len);
+	void *sink_data;
 };
 
 /*

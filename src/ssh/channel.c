@@ -49,9 +49,9 @@ make_pipes(struct channel *ch, int theirs[3], struct err *err)
 	return 0;
 }
 
-int
-channel_open(struct channel *ch, const char *socket, const char *command,
-    const struct until *until, struct err *err)
+static int
+open_session(struct channel *ch, const char *socket, const char *command,
+    bool subsystem, const struct until *until, struct err *err)
 {
 	int theirs[3] = { -1, -1, -1 }, i, rc;
 
@@ -59,8 +59,23 @@ channel_open(struct channel *ch, const char *socket, const char *command,
 	buf_init(&ch->mux.in, 0);
 	rc = make_pipes(ch, theirs, err);
 	if (rc == 0)
-		rc = mux_open(&ch->mux, socket, command, theirs, until, err);
+		rc = mux_open(&ch->mux, socket, command, subsystem, theirs,
+		    until, err);
 	for (i = 0; i < 3; i++)
 		close_fd(&theirs[i]);
 	return rc;
+}
+
+int
+channel_open(struct channel *ch, const char *socket, const char *command,
+    const struct until *until, struct err *err)
+{
+	return open_session(ch, socket, command, false, until, err);
+}
+
+int
+channel_open_subsystem(struct channel *ch, const char *socket, const char *name,
+    const struct until *until, struct err *err)
+{
+	return open_session(ch, socket, name, true, until, err);
 }

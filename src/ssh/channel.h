@@ -18,6 +18,9 @@ struct channel {
  * channel_close() in both cases. */
 int channel_open(struct channel *ch, const char *socket, const char *command,
     const struct until *until, struct err *err);
+/* The same for a subsystem of the server, as "sftp". */
+int channel_open_subsystem(struct channel *ch, const char *socket,
+    const char *name, const struct until *until, struct err *err);
 void channel_close(struct channel *ch);
 
 /* Close our end of the far side's stdin. */

@@ -68,37 +68,36 @@ static void
 make_input(struct run *r)
 {
 	struct shell *s = r->shell;
-	const char *cwd = r->req->cwd != NULL ? r->req->cwd : "";
-	size_t n = strlen(cwd), m = strlen(r->req->command);
 	char mark[MARK_MAX];
 
 	buf_init(&r->input, SIZE_MAX);
-	buf_addf(&r->input, "%" PRId64 " %zu %zu\n", not_after(r, m), n, m);
-	buf_adds(&r->input, cwd);
-	if (s->tier != SHELL_BASH && n > 0)
-		buf_adds(&r->input, "\n");
-	buf_add(&r->input, r->req->command, m);
+	shell_command(s, &r->input, not_after(r, strlen(r->req->command)),
+	    r->req->cwd, r->req->command, false);
 	if (s->loops) {
 		link_mark(r->link, mark);
 		shell_prepare(s, &r->input, mark);
 	}
 }
 
-/* Write what fits.  0, or -1 if the channel is gone. */
-static int
+/* Write what fits.  If the channel is gone, its end will show. */
+static void
 write_some(struct run *r)
 {
 	struct shell *s = r->shell;
 	ssize_t n;
 
 	n = write(s->ch.in, r->input.data + r->sent, r->input.len - r->sent);
-	if (n == -1)
-		return errno == EAGAIN || errno == EINTR ? 0 : -1;
+	if (n == -1 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n == -1) {
+		r->not_sent = r->sent == 0;
+		r->sent = r->input.len;
+		return;
+	}
 	r->sent += (size_t)n;
 	/* A plain shell's command ends where its stdin does. */
 	if (r->sent == r->input.len && !s->loops)
 		channel_close_in(&s->ch);
-	return 0;
 }
 
 /* What came before the end of the last command belongs to this one. */
@@ -175,10 +174,8 @@ attend(struct run *r, const struct until *until, struct err *err)
 			tell_progress(r);
 			continue;
 		}
-		if (p[IN].revents != 0 && write_some(r) == -1) {
-			r->not_sent = r->sent == 0;
-			r->sent = r->input.len; /* its end will show */
-		}
+		if (p[IN].revents != 0)
+			write_some(r);
 		if (p[OUT].revents != 0)
 			read_stream(&r->out, &s->out, s->ch.out, &r->out_open);
 		if (p[ERR].revents != 0)
@@ -330,6 +327,8 @@ init_captures(struct run *r)
 		r->out.stream = "stdout";
 		r->err.stream = "stderr";
 	}
+	r->out.sink = r->req->sink;
+	r->out.sink_data = r->req->sink_data;
 	r->out_open = r->err_open = true;
 }
 
@@ -358,6 +357,7 @@ run_on(struct run *r, const struct until *until, struct err *err)
 	s->out.ready = s->err.ready = false;
 	make_input(r);
 	r->began = r->told = clock_ms();
+	write_some(r);
 	if (attend(r, &limit, err) == -1)
 		stop_command(r, err->code);
 	if (both_ended(r))

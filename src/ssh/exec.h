@@ -25,6 +25,10 @@ struct exec_request {
 	/* Called about twice a second with the last line; or NULL. */
 	void (*progress)(void *data, int64_t elapsed_ms, const char *line);
 	void *data;
+	/* Takes stdout in place of the result, as it is and as it comes; or
+	 * NULL. */
+	void (*sink)(void *data, const char *bytes, size_t len);
+	void *sink_data;
 };
 
 enum exec_state {

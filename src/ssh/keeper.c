@@ -76,6 +76,8 @@ tend(struct link *l)
 		link_let_go(l);
 		return;
 	}
+	if (l->sftp_only)
+		return; /* ssh itself notices when such a link dies */
 	if (now - l->pinged > LEASE_PING_MS &&
 	    link_prove(l, &soon, true, &err) == -1) {
 		/* The next call finds out; the far side has its lease. */

@@ -72,14 +72,29 @@ read_more(struct lease *l, const struct until *until, struct err *err)
 	return 0;
 }
 
+/* Where the line begins that starts with "word".  Before the lease stands,
+ * noise of rc files may come before it in the line. */
+static char *
+find_line(const struct lease *l, const char *word)
+{
+	const char *at = l->seen.data, *end = at + l->seen.len;
+	size_t n = strlen(word);
+
+	while ((at = memmem(at, (size_t)(end - at), word, n)) != NULL) {
+		if (!l->standing || at == l->seen.data || at[-1] == '\n')
+			return l->seen.data + (at - l->seen.data);
+		at++;
+	}
+	return NULL;
+}
+
 /* With the lock held: take the line that begins with "word", if it is there.
  * What follows the word goes to "rest". */
 static bool
 take_line(struct lease *l, const char *word, struct buf *rest)
 {
-	char *data = l->seen.data, *at, *nl;
+	char *data = l->seen.data, *at = find_line(l, word), *nl;
 
-	at = memmem(data, l->seen.len, word, strlen(word));
 	if (at == NULL)
 		return false;
 	nl = memchr(at, '\n', l->seen.len - (size_t)(at - data));
@@ -116,13 +131,39 @@ wait_line(struct lease *l, const char *word, struct buf *rest,
 	return rc;
 }
 
-/* A line is shorter than what a pipe takes at once, so lines do not mix. */
+/* A link that does not take this little within two seconds is stuck. */
+#define SAY_MS 2000
+
+static int
+write_all(struct lease *l, const char *at, size_t len, struct err *err)
+{
+	struct until soon = until_in(SAY_MS);
+	struct pollfd p = { .fd = l->ch.in, .events = POLLOUT };
+	ssize_t n;
+
+	while (len > 0) {
+		n = write(l->ch.in, at, len);
+		if (n == -1 && errno != EAGAIN && errno != EINTR)
+			return err_sys(err, "cannot write to the link");
+		if (n > 0) {
+			at += n;
+			len -= (size_t)n;
+		} else if (until_poll(&soon, &p, 1, err) == -1) {
+			return err_set(err, ERR_IO, "the link is stuck");
+		}
+	}
+	return 0;
+}
+
 static int
 say(struct lease *l, const struct buf *line, struct err *err)
 {
-	if (fs_write_all(l->ch.in, line->data, line->len) == -1)
-		return err_sys(err, "cannot write to the link");
-	return 0;
+	int rc;
+
+	pthread_mutex_lock(&l->saying);
+	rc = write_all(l, line->data, line->len, err);
+	pthread_mutex_unlock(&l->saying);
+	return rc;
 }
 
 static unsigned
@@ -160,6 +201,7 @@ lease_give(struct lease *l)
 	channel_close(&l->ch);
 	buf_free(&l->seen);
 	pthread_mutex_destroy(&l->lock);
+	pthread_mutex_destroy(&l->saying);
 	free(l);
 }
 
@@ -173,6 +215,7 @@ lease_open(const char *socket, const char *link_id, int silence_s,
 
 	buf_init(&l->seen, SEEN_MAX);
 	pthread_mutex_init(&l->lock, NULL);
+	pthread_mutex_init(&l->saying, NULL);
 	l->users = 1;
 	rc = channel_open(&l->ch, socket, script_boot, until, err);
 	if (rc == 0) {
@@ -236,6 +279,31 @@ lease_end(struct lease *l, const struct lease_kill *kill, struct buf *left,
 	rc = say(l, &line, err);
 	if (rc == 0)
 		rc = wait_line(l, word.data, left, until, err);
+	buf_free(&line);
+	buf_free(&word);
+	return rc;
+}
+
+int
+lease_run(struct lease *l, const char *script, struct buf *answer, bool *sent,
+    const struct until *until, struct err *err)
+{
+	unsigned n = next_number(l);
+	size_t len = strlen(script);
+	struct buf line, word;
+	int rc;
+
+	*sent = false;
+	if (len > LEASE_SCRIPT_MAX)
+		return err_set(err, ERR_LIMIT, "the script is too long");
+	buf_init(&line, SIZE_MAX);
+	buf_init(&word, 64);
+	buf_addf(&line, "x %u %zu\n%s", n, len, script);
+	buf_addf(&word, "x %u ", n);
+	*sent = true;
+	rc = say(l, &line, err);
+	if (rc == 0)
+		rc = wait_line(l, word.data, answer, until, err);
 	buf_free(&line);
 	buf_free(&word);
 	return rc;

@@ -30,6 +30,8 @@ struct lease {
 	bool reading;         /* somebody reads */
 	unsigned asked;
 	unsigned users;
+
+	pthread_mutex_t saying; /* what one says is not cut by another */
 };
 
 /* Open the channel; the lease stands when lease_wait() returns 0. */
@@ -55,6 +57,16 @@ struct lease_kill {
 /* End it.  "left" gets what is still there: "pid:command ...", or nothing. */
 int lease_end(struct lease *l, const struct lease_kill *kill, struct buf *left,
     const struct until *until, struct err *err);
+
+/*
+ * Run a short script (LEASE_SCRIPT_MAX bytes) in a shell of its own that is
+ * nobody's command: what it starts belongs to no call, and nothing ends it
+ * when the link does.  "answer" gets the one line that it prints.  ERR_IO if
+ * nobody knows whether it ran; *sent says whether it may have.
+ */
+#define LEASE_SCRIPT_MAX ((size_t)48 << 10)
+int lease_run(struct lease *l, const char *script, struct buf *answer,
+    bool *sent, const struct until *until, struct err *err);
 
 /* Children of this command, below this waiter, may outlive the link. */
 void lease_release(struct lease *l, const char *mark, long waiter);

@@ -15,6 +15,13 @@
 /* A link that answered within this time is taken to be alive. */
 #define PROVEN_MS 10000
 
+/* A session of SFTP takes its time on a busy host; longer, and it is lost. */
+#define SFTP_MS 10000
+
+/* How long to believe that there is only SFTP: a shell that failed for want of
+ * memory or processes comes back. */
+#define SFTP_ONLY_MS 60000
+
 #define ROOM_STEP_MS 500   /* between looks for room */
 #define READY_STEP_MS 2000 /* between looks whether the link is alive */
 
@@ -90,7 +97,7 @@ link_far_clock(struct link *l)
 	int64_t now;
 
 	pthread_mutex_lock(&l->lock);
-	now = clock_ms() + l->ahead;
+	now = l->ahead_known ? clock_ms() + l->ahead : -1;
 	pthread_mutex_unlock(&l->lock);
 	return now;
 }
@@ -132,9 +139,9 @@ link_news(struct link *l, char *out, size_t size)
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* With the lock held: drop what hangs on the masters of this generation. */
-void
-link_let_go(struct link *l)
+/* With the lock held: shells that nobody has taken, and the lease. */
+static void
+drop_shells(struct link *l)
 {
 	struct shell *s;
 
@@ -145,6 +152,14 @@ link_let_go(struct link *l)
 	l->idle_count = 0;
 	lease_give(l->lease);
 	l->lease = NULL;
+	memset(l->full, 0, sizeof(l->full));
+}
+
+/* With the lock held: drop what hangs on the masters of this generation. */
+void
+link_let_go(struct link *l)
+{
+	drop_shells(l);
 	while (l->count > 0) {
 		struct master *m = &l->masters[--l->count];
 
@@ -153,7 +168,7 @@ link_let_go(struct link *l)
 		master_free(m);
 	}
 	l->connected = false;
-	memset(l->full, 0, sizeof(l->full));
+	l->sftp_only = false;
 	l->ahead_known = false;
 	l->generation++;
 }
@@ -301,23 +316,21 @@ link_keep(struct link *l, struct shell *s)
 }
 
 /*
- * Everything a new link needs: a master, the lease, and shells.  All start at
- * once, since rc files take time.
+ * What commands need: the lease, and shells.  All start at once, since rc
+ * files take time.
  */
 static int
-connect_link(struct link *l, const struct until *until, struct err *err)
+start_shells(struct link *l, const struct until *until, struct err *err)
 {
 	struct until ready;
 	struct lease *lease;
 	struct shell *s;
 	int i;
 
-	if (add_master(l, until, err) == -1)
-		return -1;
 	ready = until_within(until, READY_MS);
 	lease = open_lease(l, &ready, err);
 	if (lease == NULL)
-		return no_shell(l, err);
+		return -1;
 	pthread_mutex_lock(&l->lock);
 	l->lease = lease;
 	pthread_mutex_unlock(&l->lock);
@@ -325,17 +338,80 @@ connect_link(struct link *l, const struct until *until, struct err *err)
 	for (i = 0; i < (l->brief ? 1 : 2); i++) {
 		s = open_shell(l, i == 0, &ready, err);
 		if (s == NULL && err->code != ERR_LIMIT)
-			return no_shell(l, err);
+			return -1;
 		if (s == NULL)
 			break;
 		pthread_mutex_lock(&l->lock);
 		link_keep(l, s);
 		pthread_mutex_unlock(&l->lock);
 	}
-	if (lease_wait(lease, &ready, err) == -1)
-		return no_shell(l, err);
+	return lease_wait(lease, &ready, err);
+}
+
+/* And for SFTP. */
+static struct sftp *
+open_sftp(struct link *l, const struct until *until, struct err *err)
+{
+	struct sftp *s;
+	int m;
+
+	while ((m = roomy_master(l, true, until, err)) != -1) {
+		s = sftp_open(l->masters[m].path, until, err);
+		if (s != NULL || err->code != ERR_LIMIT)
+			return s;
+		note_full(l, m);
+	}
+	return NULL;
+}
+
+/*
+ * No shell came up.  A server that allows SFTP alone starts that instead,
+ * which takes our text for a packet that makes no sense and ends at once.
+ */
+static bool
+try_sftp(struct link *l, const struct until *until)
+{
+	struct until soon = until_within(until, SFTP_MS);
+	struct sftp *s;
+	struct err err;
+
 	pthread_mutex_lock(&l->lock);
-	l->proven = l->pinged = clock_ms();
+	drop_shells(l);
+	pthread_mutex_unlock(&l->lock);
+	s = open_sftp(l, &soon, &err);
+	sftp_free(s);
+	return s != NULL;
+}
+
+/* With the lock held: what was heard of the shell, if it is news. */
+static void
+note_no_shell(struct link *l, const char *msg)
+{
+	if (strstr(msg, "said: nothing") != NULL ||
+	    strstr(msg, "allows sftp connections only") != NULL)
+		msg = "";
+	snprintf(l->no_shell, sizeof(l->no_shell), "%.500s", msg);
+	l->no_shell[strcspn(l->no_shell, "\r\n")] = '\0';
+}
+
+/* Everything a new link needs: a master, and what hangs on it. */
+static int
+connect_link(struct link *l, const struct until *until, struct err *err)
+{
+	bool sftp_only = false;
+
+	if (add_master(l, until, err) == -1)
+		return -1;
+	if (start_shells(l, until, err) == -1) {
+		/* One that is merely slow is none of these. */
+		if (err->code != ERR_IO || !try_sftp(l, until))
+			return no_shell(l, err);
+		sftp_only = true;
+	}
+	pthread_mutex_lock(&l->lock);
+	l->sftp_only = sftp_only;
+	note_no_shell(l, sftp_only ? err->msg : "");
+	l->proven = l->pinged = l->looked = clock_ms();
 	pthread_mutex_unlock(&l->lock);
 	return 0;
 }
@@ -376,6 +452,41 @@ ensure_connected(struct link *l, const struct until *until, struct err *err)
 	return rc;
 }
 
+/* With the lock held, before and after: another session of SFTP. */
+static struct sftp *
+more_sftp(struct link *l, const struct until *until, struct err *err)
+{
+	struct until soon;
+	struct sftp *s;
+
+	if (wait_connected(l, until, err) == -1)
+		return NULL;
+	if (!l->connected) {
+		err_set(err, ERR_IO, "the link was lost");
+		return NULL;
+	}
+	soon = until_within(until, SFTP_MS);
+	l->connecting = true;
+	memset(l->full, 0, sizeof(l->full));
+	pthread_mutex_unlock(&l->lock);
+	s = open_sftp(l, &soon, err);
+	pthread_mutex_lock(&l->lock);
+	l->connecting = false;
+	gate_open(&l->gate);
+	if (s != NULL)
+		l->proven = clock_ms();
+	return s;
+}
+
+static int
+prove_sftp(struct link *l, const struct until *until, struct err *err)
+{
+	struct sftp *s = more_sftp(l, until, err);
+
+	sftp_free(s);
+	return s != NULL ? 0 : -1;
+}
+
 int
 link_prove(struct link *l, const struct until *until, bool always,
     struct err *err)
@@ -386,6 +497,8 @@ link_prove(struct link *l, const struct until *until, bool always,
 
 	if (!always && clock_ms() - l->proven < PROVEN_MS)
 		return 0;
+	if (l->sftp_only)
+		return prove_sftp(l, until, err);
 	if (l->lease == NULL)
 		return err_set(err, ERR_IO, "the link was lost");
 	lease = lease_take(l->lease);
@@ -537,6 +650,29 @@ wait_ready(struct link *l, struct shell *s, const struct until *until,
 	}
 }
 
+/* With the lock held. */
+static int
+sftp_only_err(struct link *l, struct err *err)
+{
+	bool more = l->no_shell[0] != '\0';
+
+	return err_set(err, ERR_DENIED,
+	    "%s allows file transfer (SFTP) only: commands cannot be run "
+	    "there; list_remote_files, read_remote_file and the sync tools "
+	    "work. If commands should, look at the login shell of its account "
+	    "and its rc files: they end at once%s%s",
+	    l->sb->name, more ? ", saying: " : "", l->no_shell);
+}
+
+/* With the lock held: the next one to want a shell looks again. */
+static void
+doubt_sftp_only(struct link *l)
+{
+	if (l->connected && !l->connecting && l->sftp_only &&
+	    clock_ms() - l->looked > SFTP_ONLY_MS)
+		link_let_go(l);
+}
+
 /* A ready shell of a link that is proven if it is not fresh, or if "always"
  * says so.  *lost: there was a link, but it did not hold. */
 static struct shell *
@@ -548,9 +684,13 @@ take_once(struct link *l, bool always, bool *lost, const struct until *until,
 	*lost = false;
 	pthread_mutex_lock(&l->lock);
 	l->used = clock_ms();
+	doubt_sftp_only(l);
 	if (ensure_alive(l, until, always, err) == 0) {
-		s = find_shell(l, until, err);
-		*lost = s == NULL && err->code != ERR_LIMIT;
+		if (l->sftp_only)
+			sftp_only_err(l, err);
+		else
+			s = find_shell(l, until, err);
+		*lost = s == NULL && err->code != ERR_LIMIT && !l->sftp_only;
 		l->busy += s != NULL;
 	}
 	if (l->idle_count < SPARE_SHELLS)
@@ -608,6 +748,33 @@ link_end(struct link *l, const struct lease_kill *kill, struct buf *left,
 	return rc;
 }
 
+int
+link_run(struct link *l, const char *script, struct buf *answer, bool *sent,
+    const struct until *until, struct err *err)
+{
+	struct lease *lease = NULL;
+	int rc;
+
+	*sent = false;
+	pthread_mutex_lock(&l->lock);
+	l->used = clock_ms();
+	if (ensure_alive(l, until, false, err) == 0) {
+		if (l->lease != NULL)
+			lease = lease_take(l->lease);
+		else
+			err_set(err, ERR_IO, "the link was lost");
+	}
+	pthread_mutex_unlock(&l->lock);
+	if (lease == NULL)
+		return -1;
+	rc = lease_run(lease, script, answer, sent, until, err);
+	lease_give(lease);
+	pthread_mutex_lock(&l->lock);
+	l->proven = rc == 0 ? clock_ms() : 0;
+	pthread_mutex_unlock(&l->lock);
+	return rc;
+}
+
 void
 link_give(struct link *l, struct shell *s, bool usable)
 {
@@ -634,6 +801,59 @@ link_check(struct link *l, const struct until *until, struct err *err)
 	rc = ensure_alive(l, until, true, err);
 	pthread_mutex_unlock(&l->lock);
 	return rc;
+}
+
+bool
+link_sftp_only(struct link *l, struct err *err)
+{
+	bool only;
+
+	pthread_mutex_lock(&l->lock);
+	only = l->connected && l->sftp_only;
+	if (only)
+		sftp_only_err(l, err);
+	pthread_mutex_unlock(&l->lock);
+	return only;
+}
+
+int
+link_ways(struct link *l, const struct until *until, struct err *err)
+{
+	int rc;
+
+	pthread_mutex_lock(&l->lock);
+	l->used = clock_ms();
+	rc = ensure_connected(l, until, err);
+	if (rc == 0 && l->sftp_only)
+		rc = 1;
+	pthread_mutex_unlock(&l->lock);
+	return rc;
+}
+
+struct sftp *
+link_sftp(struct link *l, const struct until *until, struct err *err)
+{
+	struct sftp *s = NULL;
+	unsigned generation;
+	int tries;
+
+	pthread_mutex_lock(&l->lock);
+	l->used = clock_ms();
+	/* A link may have died unnoticed, so once more. */
+	for (tries = 0; s == NULL && tries < 2; tries++) {
+		if (ensure_connected(l, until, err) == -1)
+			break;
+		generation = l->generation;
+		s = more_sftp(l, until, err);
+		if (s == NULL && generation == l->generation &&
+		    !l->connecting && err->code != ERR_CANCELLED &&
+		    err->code != ERR_LIMIT)
+			give_up(l);
+	}
+	pthread_mutex_unlock(&l->lock);
+	if (s == NULL)
+		err_wrap(err, "SFTP on %s", l->sb->name);
+	return s;
 }
 
 static void

@@ -11,6 +11,7 @@
 #include "base/until.h"
 #include "config/config.h"
 #include "ssh/lease.h"
+#include "ssh/sftp.h"
 #include "ssh/shell.h"
 
 struct link;
@@ -40,13 +41,22 @@ struct shell *link_take(struct link *l, bool always, const struct until *until,
 int link_end(struct link *l, const struct lease_kill *kill, struct buf *left,
     const struct until *until, struct err *err);
 
+/*
+ * Run a short script that belongs to no command (lease_run): to start what
+ * shall outlive us.  "answer" gets its line.  -1: with *sent false it did not
+ * run, else nobody knows.
+ */
+int link_run(struct link *l, const char *script, struct buf *answer, bool *sent,
+    const struct until *until, struct err *err);
+
 /* "usable": it is ready, or will be, for another command. */
 void link_give(struct link *l, struct shell *s, bool usable);
 
 /* A mark for the next command of a shell. */
 void link_mark(struct link *l, char out[MARK_MAX]);
 
-/* The far side's clock now, in ms, as far as the shells have told. */
+/* The far side's clock now, in ms, as far as the shells have told; -1 if none
+ * has. */
 int64_t link_far_clock(struct link *l);
 
 /* The far side answered just now. */
@@ -57,6 +67,21 @@ void link_release(struct link *l, const char *mark, long waiter);
 
 /* Connect if need be, and prove the link by a round trip. */
 int link_check(struct link *l, const struct until *until, struct err *err);
+
+/*
+ * A server may allow SFTP and nothing else (ForceCommand internal-sftp): then
+ * no shell can be taken, and files are moved by sessions of link_sftp().
+ */
+
+/* Connect if need be.  0: there are shells; 1: there is SFTP only. */
+int link_ways(struct link *l, const struct until *until, struct err *err);
+/* What is known of that without connecting, and the sentence about it. */
+bool link_sftp_only(struct link *l, struct err *err);
+
+/* A new session, of a link that is replaced if it does not answer.  Close it
+ * with sftp_free(). */
+struct sftp *link_sftp(struct link *l, const struct until *until,
+    struct err *err);
 
 /* What a login had to say (a new host key), once; "" if nothing. */
 void link_news(struct link *l, char *out, size_t size);

@@ -31,6 +31,9 @@ struct link {
 	struct gate gate; /* shells came back, or connecting ended */
 	bool connected;
 	bool connecting;
+	bool sftp_only;     /* no shell comes up there, but SFTP does */
+	int64_t looked;     /* when that was found */
+	char no_shell[512]; /* what there was to say of the shell, or "" */
 	unsigned generation;
 	struct master masters[MASTERS_MAX];
 	int count;              /* masters of this generation */

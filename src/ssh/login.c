@@ -424,6 +424,7 @@ try_login(struct attempt *a, const char *algorithms, const struct until *until,
 		.host_key_algorithms = algorithms,
 	};
 	json_t *argv = sshconf_master(a->sb, a->conf, a->socket, &extra);
+	int64_t began = clock_ms();
 	struct proc_result res;
 	struct buf said;
 	int rc;
@@ -437,8 +438,9 @@ try_login(struct attempt *a, const char *algorithms, const struct until *until,
 		proc_result_free(&res);
 	} else if (err->code == ERR_TIMEOUT) {
 		err_set(err, ERR_TIMEOUT,
-		    "the login to %s took longer than %d seconds", a->sb->name,
-		    a->sb->connect_timeout_s + LOGIN_EXTRA_MS / 1000);
+		    "the login to %s did not end within %d seconds; "
+		    "connect_timeout_s of its entry allows more",
+		    a->sb->name, (int)((clock_ms() - began + 500) / 1000));
 	}
 	buf_free(&said);
 	return rc;

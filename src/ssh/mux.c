@@ -56,7 +56,8 @@ mux_put_simple(struct buf *out, uint32_t type, uint32_t request)
 }
 
 void
-mux_put_session(struct buf *out, uint32_t request, const char *command)
+mux_put_session(struct buf *out, uint32_t request, const char *command,
+    bool subsystem)
 {
 	struct buf body;
 
@@ -64,10 +65,10 @@ mux_put_session(struct buf *out, uint32_t request, const char *command)
 	put_u32(&body, MUX_NEW_SESSION);
 	put_u32(&body, request);
 	put_string(&body, ""); /* reserved */
-	put_u32(&body, 0);     /* no terminal, X11, agent; no subsystem */
+	put_u32(&body, 0);     /* no terminal, X11, agent */
 	put_u32(&body, 0);
 	put_u32(&body, 0);
-	put_u32(&body, 0);
+	put_u32(&body, subsystem);
 	put_u32(&body, UINT32_MAX); /* no escape character */
 	put_string(&body, "");      /* terminal type */
 	put_string(&body, command);
@@ -330,8 +331,8 @@ refused(const struct mux_msg *msg, struct err *err)
 }
 
 int
-mux_open(struct mux *m, const char *path, const char *command, const int fds[3],
-    const struct until *until, struct err *err)
+mux_open(struct mux *m, const char *path, const char *command, bool subsystem,
+    const int fds[3], const struct until *until, struct err *err)
 {
 	struct mux_msg msg = { 0 };
 	struct buf out;
@@ -340,7 +341,7 @@ mux_open(struct mux *m, const char *path, const char *command, const int fds[3],
 	if (mux_connect(m, path, until, err) == -1)
 		return -1;
 	buf_init(&out, MUX_MESSAGE_MAX + 8);
-	mux_put_session(&out, 1, command);
+	mux_put_session(&out, 1, command, subsystem);
 	rc = send_all(m, &out, until, err);
 	buf_free(&out);
 	for (i = 0; rc == 0 && i < 3; i++)

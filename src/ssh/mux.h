@@ -8,6 +8,7 @@
 #ifndef SSH_MUX_H
 #define SSH_MUX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -46,7 +47,8 @@ struct mux_msg {
 /* Append a whole message. */
 void mux_put_hello(struct buf *out);
 void mux_put_simple(struct buf *out, uint32_t type, uint32_t request);
-void mux_put_session(struct buf *out, uint32_t request, const char *command);
+void mux_put_session(struct buf *out, uint32_t request, const char *command,
+    bool subsystem);
 
 /*
  * Take one message from the front of "len" bytes.  Returns how many bytes it
@@ -81,12 +83,13 @@ int mux_tell(const char *path, enum mux_type what, const struct until *until,
     struct err *err);
 
 /*
- * Open a session that runs "command" on the three descriptors, which stay the
- * caller's to close.  On success the connection stays open: it brings the
- * exit message.  ERR_LIMIT if the server refuses another session on this
- * connection; the master lives on then.
+ * Open a session that runs "command" (or the server's subsystem of that name)
+ * on the three descriptors, which stay the caller's to close.  On success the
+ * connection stays open: it brings the exit message.  ERR_LIMIT if the server
+ * refuses another session on this connection; the master lives on then.
  */
 int mux_open(struct mux *m, const char *path, const char *command,
-    const int fds[3], const struct until *until, struct err *err);
+    bool subsystem, const int fds[3], const struct until *until,
+    struct err *err);
 
 #endif

@@ -19,42 +19,49 @@ const char script_boot[] = "exec sh -c 'IFS= read -r l && eval \"$l\"'";
  * orphans of its children come to it (subreaper).
  *
  * Descriptor 8 is a pipe to itself: there bash says that a child was killed,
- * and the command shell why it did not begin.  With children left it keeps
- * still until the channel is closed, so that they stay its children.
+ * and the command shell why it did not begin, or that it took the rest of the
+ * input for itself: what it left of that is nobody's.  With children left it
+ * keeps still until the channel is closed, so that they stay its children.  The
+ * nap lets the report of the end travel before the next shell is started, which
+ * is the dearest part of it all.
  */
 static const char waiter[] =
-    "unset RSMCP_WAITER; exec 5<&0 6>&1 7>&2 8<> <(:) 2>&8 </dev/null; wait; "
+    "unset RSMCP_WAITER; exec 5<&0 7>&2 8<> <(:) 2>&8 </dev/null; wait; "
     "f=/proc/$$/task/$$/children; [ -r $f ] || f=/dev/null; "
-    "echo \"$2 bash $3 ${f#/dev/null}\" >&6; "
-    "while IFS=\" \" read -r N M L <&5; do "
+    "echo \"$2 bash $3 ${f#/dev/null}\"; "
+    "while IFS=\" \" read -r -u 5 N M L; do "
     "RSMCP_CALL=$M setsid bash --norc -c \"$1\" "
-    "<&5 >&6 2>&7 5<&- 6>&- 7>&-; s=$?; g=; k=; "
-    "if [ $s -gt 128 ] || [ $s = 1 ]; then "
-    "while read -t 0 -u 8; do IFS= read -r -u 8 g; done; fi; "
+    "<&5 2>&7 5<&- 7>&-; s=$?; g=; k=; "
+    "while read -t 0 -u 8; do IFS= read -r -u 8 x; "
+    "if [ \"$x\" = stream ]; then L=0; else g=$x; fi; done; "
     "case $g in cwd|stale) ;; ?*) g=sig;; *) g=-;; esac; "
     "read -r k <$f; "
-    "echo \"$N $s $g $k\" >&6; echo \"$N $s $g $k\" >&7; "
-    "[ -z \"$k\" ] || { exec 6>&- 7>&-; "
-    "while read -r x; do :; done <&5; exit; }; "
-    "[ \"$L\" = 1 ] || exit; done";
+    "echo \"$N $s $g $k\"; echo \"$N $s $g $k\" >&7; "
+    "[ -z \"$k\" ] || { exec >&- 7>&-; "
+    "while read -r -u 5 x; do :; done; exit; }; "
+    "[ \"$L\" = 1 ] || exit; read -t 0.002 -u 8 x; done";
 
 /*
  * The command shell.  Says that it is ready, on both streams, with its id,
- * its parent's and the time; takes "not-after cwd-length command-length" and
- * the two texts; runs the command.
+ * its parent's and the time; takes a header of SCRIPT_HEADER bytes ("not-after
+ * cwd-length command-length", filled up with blanks: a line would be read byte
+ * by byte) and the two texts; runs the command.  A fourth word in the header
+ * leaves it the rest of the input.
  */
 static const char command_shell[] =
     "printf \"%s %s %s %(%s)T\\n\" \"$RSMCP_CALL\" $$ $PPID -1; "
     "printf \"%s %s %s %(%s)T\\n\" \"$RSMCP_CALL\" $$ $PPID -1 >&2; "
-    "IFS=\" \" read -r t n m || exit; c=; "
-    "[ \"$n\" = 0 ] || LC_ALL=C IFS= read -r -N \"$n\" c; "
-    "REPLY=; [ \"$m\" = 0 ] || LC_ALL=C IFS= read -r -N \"$m\"; "
-    "exec </dev/null; printf -v e \"%(%s)T\" -1; "
-    "[ \"$e\" -le \"$t\" ] || { echo stale >&8; exit 1; }; "
+    "read -r -N 64 REPLY || exit; set -- $REPLY; c=; "
+    "[ \"$2\" = 0 ] || LC_ALL=C IFS= read -r -N \"$2\" c; "
+    "REPLY=; [ \"$3\" = 0 ] || LC_ALL=C IFS= read -r -N \"$3\"; "
+    "e=$EPOCHSECONDS; [ -n \"$e\" ] || printf -v e \"%(%s)T\" -1; "
+    "[ \"$e\" -le \"$1\" ] || { echo stale >&8; exit 1; }; "
     "case $c in \"~\"|\"~/\"*) c=$HOME${c#\"~\"};; esac; "
     "[ -z \"$c\" ] || CDPATH= cd -- \"$c\" 2>/dev/null || "
     "{ echo cwd >&8; exit 1; }; "
-    "exec 8>&-; unset -v c n m t e; eval \"$REPLY\"";
+    "if [ -n \"$4\" ]; then echo stream >&8; exec 8>&-; "
+    "else exec </dev/null 8>&-; fi; "
+    "unset -v c e; set --; eval \"$REPLY\"";
 
 /*
  * The same two for any POSIX shell, for one command.  $1 command shell, $2
@@ -64,7 +71,8 @@ static const char command_shell[] =
 static const char plain_waiter[] =
     "unset RSMCP_WAITER; exec 5<&0 6>&1 7>&2 2>/dev/null </dev/null; "
     "f=/proc/$$/task/$$/children; [ -r $f ] || f=/dev/null; "
-    "echo \"$2 $3 $5 ${f#/dev/null}\" >&6; "
+    "case $3 in bash) k=plain;; *) k=sh;; esac; "
+    "echo \"$2 $k $5 ${f#/dev/null}\" >&6; "
     "IFS=\" \" read -r N M L <&5; "
     "RSMCP_CALL=$M $4 $3 -c \"$1\" <&5 >&6 2>&7 5<&- 6>&- 7>&-; s=$?; k=; "
     "read -r k <$f; "
@@ -73,14 +81,15 @@ static const char plain_waiter[] =
 static const char plain_command_shell[] =
     "e=`date +%s`; echo \"$RSMCP_CALL $$ $PPID $e\"; "
     "echo \"$RSMCP_CALL $$ $PPID $e\" >&2; "
-    "IFS=\" \" read -r t n m || exit; c=; "
+    "IFS=\" \" read -r t n m k || exit; c=; "
     "[ \"$n\" = 0 ] || IFS= read -r c; "
-    "r=`cat; echo x`; r=${r%x}; exec </dev/null; "
+    "if [ -n \"$k\" ]; then IFS= read -r r; "
+    "else r=`cat; echo x`; r=${r%x}; exec </dev/null; fi; "
     "[ `date +%s` -le \"$t\" ] || { echo \"$RSMCP_CALL stale\"; exit 1; }; "
     "case $c in \"~\"|\"~/\"*) c=$HOME${c#\"~\"};; esac; "
     "[ -z \"$c\" ] || CDPATH= cd -- \"$c\" 2>/dev/null || "
     "{ echo \"$RSMCP_CALL cwd\"; exit 1; }; "
-    "unset c n m t e; eval \"$r\"";
+    "unset c n m t e k; eval \"$r\"";
 
 /*
  * Chooses the best that the host allows.  Orphans of a command come back to
@@ -146,10 +155,18 @@ script_shell(struct buf *out, const char *token, const char *mark)
  * m() lists the living members.  A process that bears another mark of the
  * link is another command's, though it may be a child of the same waiter: the
  * next command shell is already waiting there.  c() is a clock, w() a nap.
+ * A grep that stops at NUL (busybox) is of no use for environments as they
+ * are: v.
  */
-static const char kill_text[] =
-    "z=$$; n() { grep -lsF -e \"RSMCP_${3:-CALL}=$1\" /proc/[0-9]*/environ | "
-    "sed \"s|^/proc/\\([0-9]*\\)/.*|$2 \\1|\"; }; "
+const char script_kill[] =
+    "z=$$; v=; printf \"a\\000b\" | grep -qF b || v=1; "
+    "n() { if [ -z \"$v\" ]; "
+    "then grep -lsF -e \"RSMCP_${3:-CALL}=$1\" /proc/[0-9]*/environ | "
+    "sed \"s|^/proc/\\([0-9]*\\)/.*|$2 \\1|\"; "
+    "else for f in /proc/[0-9]*; do "
+    "tr \"\\000\" \"\\n\" 2>/dev/null <$f/environ | "
+    "grep -qF -e \"RSMCP_${3:-CALL}=$1\" && echo \"$2 ${f#/proc/}\"; "
+    "done; fi; }; "
     "m() { { n \"$M\" m; n \"$P\" o; "
     "for x in $X; do n \"$x\" x; done; for x in $Y; do echo \"y $x\"; done; "
     "[ -z \"$W\" ] || n \"$P\" w WAITER; "
@@ -198,7 +215,7 @@ static const char kill_text[] =
     "*) L=\"$L$p \";; esac; done; fi";
 
 /* What is left: "pid:command" each, in one line. */
-static const char left_text[] =
+const char script_left[] =
     "for p in $L; do printf \"%s:%s \" $p "
     "\"`tr \"\\000 \" __ </proc/$p/cmdline 2>/dev/null | cut -c1-40`\"; done";
 
@@ -209,6 +226,8 @@ static const char left_text[] =
  * "k N MARK WAITER SHELL GRACE" ends a command, in the background, and is
  * answered with "k N" and what is left.
  * "r MARK WAITER" lets go of a command whose children may stay.
+ * "x N LENGTH" and so many bytes of script runs that, in the background, and
+ * is answered with "x N" and the line that it prints.
  *
  * The end of its input, or silence, ends the rest.  "read -t" is there in bash
  * alone; elsewhere only the end is noticed.
@@ -219,6 +238,10 @@ static const char lease_text[] =
     "while IFS=\" \" read -r $o q a b s f g; do case $q in "
     "p) echo \"p $a .\";; "
     "r) X=\"$X $a\"; Y=\"$Y $b\";; "
+    "x) if [ -n \"$BASH_VERSION\" ]; then LC_ALL=C IFS= read -r -N \"$b\" c; "
+    "else c=`dd bs=1 count=$b 2>/dev/null; echo x`; c=${c%x}; fi; "
+    "( exec </dev/null; unset T K E M S P X Y Z o; "
+    "echo \"x $a `eval \"$c\"`\" ) & ;; "
     "k) ( exec </dev/null; M=$b A=$s B=$f G=$g W= X= Y=; eval \"$K\"; "
     "echo \"k $a `eval \"$E\"`\" ) & ;; esac; done; "
     "exec </dev/null >/dev/null; trap \"\" HUP PIPE; "
@@ -229,8 +252,8 @@ script_lease(struct buf *out, const char *token, const char *link_id,
     int silence_s)
 {
 	assign(out, "T", token);
-	assign(out, "K", kill_text);
-	assign(out, "E", left_text);
+	assign(out, "K", script_kill);
+	assign(out, "E", script_left);
 	assign(out, "Z", lease_text);
 	buf_addf(out, "M=%s. S=%d; export T K E M S; ", link_id, silence_s);
 	buf_adds(out,

@@ -19,6 +19,15 @@ extern const char script_boot[];
  */
 void script_shell(struct buf *out, const char *token, const char *mark);
 
+/* The header of a command has this many bytes, for bash; elsewhere it is a
+ * line. */
+#define SCRIPT_HEADER 64
+
+/* Text that ends processes, and text that names what it left; script.c tells
+ * what variables they go by. */
+extern const char script_kill[];
+extern const char script_left[];
+
 /* The line for the lease of a link: ends single commands when told, and all
  * when we are gone for "silence_s" seconds. */
 void script_lease(struct buf *out, const char *token, const char *link_id,

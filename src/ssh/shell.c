@@ -37,6 +37,29 @@ shell_prepare(struct shell *s, struct buf *out, const char *mark)
 	buf_addf(out, "%s %s %d\n", s->nonce, s->mark, 1);
 }
 
+void
+shell_command(const struct shell *s, struct buf *out, int64_t not_after,
+    const char *cwd, const char *command, bool keep_input)
+{
+	size_t n = cwd != NULL ? strlen(cwd) : 0, m = strlen(command);
+	bool plain = s->tier != SHELL_BASH;
+	char header[SCRIPT_HEADER + 1];
+
+	snprintf(header, sizeof(header), "%" PRId64 " %zu %zu%s", not_after, n,
+	    m, keep_input ? " s" : "");
+	if (plain)
+		buf_addf(out, "%s\n", header);
+	else
+		buf_addf(out, "%-*s", SCRIPT_HEADER, header);
+	if (n > 0)
+		buf_add(out, cwd, n);
+	if (plain && n > 0)
+		buf_addc(out, '\n');
+	buf_add(out, command, m);
+	if (plain && keep_input)
+		buf_addc(out, '\n');
+}
+
 /* A pipe holds 64 kB, so these few go at once. */
 static int
 write_start(struct shell *s, const char *mark, struct err *err)
@@ -85,6 +108,8 @@ take_greeting(struct shell *s, const char *text)
 	s->subreaper = reaper == 0 && children;
 	if (strcmp(tier, "bash") == 0)
 		s->tier = SHELL_BASH;
+	else if (strcmp(tier, "plain") == 0)
+		s->tier = SHELL_PLAIN;
 	else
 		s->tier = SHELL_SH;
 	s->loops = s->tier == SHELL_BASH && s->subreaper;

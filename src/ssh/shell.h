@@ -58,6 +58,14 @@ void shell_free(struct shell *s);
 /* Wait until it is ready for a command.  ERR_IO: it will not be. */
 int shell_ready(struct shell *s, const struct until *until, struct err *err);
 
+/*
+ * The bytes that make it run "command" in "cwd" (or NULL), unless they arrive
+ * after "not_after", in seconds of the far side's clock.  "keep_input": what is
+ * written behind them is the command's stdin; a command of one line, then.
+ */
+void shell_command(const struct shell *s, struct buf *out, int64_t not_after,
+    const char *cwd, const char *command, bool keep_input);
+
 /* The line that prepares the next command: a new nonce, and this mark. */
 void shell_prepare(struct shell *s, struct buf *out, const char *mark);
 

@@ -38,6 +38,7 @@ struct arg {
 	size_t offset;    /* of the field in the tool's argument struct */
 	const char *help; /* one sentence */
 	bool required;
+	bool advanced;              /* listed only with the advanced tools */
 	bool secret;                /* its value never appears in an error */
 	int64_t min, max;           /* INT, NUMBER: inclusive; both 0: any */
 	int64_t dflt;               /* INT, BOOL */
@@ -69,8 +70,8 @@ void arg_allowed(const struct arg *a, char *out, size_t size);
 /* The default as JSON, or NULL if there is none to speak of. */
 json_t *arg_default(const struct arg *a);
 
-/* JSON Schema of an object with these arguments. */
-json_t *args_schema(const struct arg *args);
+/* JSON Schema of an object with these arguments, the advanced ones or not. */
+json_t *args_schema(const struct arg *args, bool advanced);
 
 enum out_type {
 	OUT_END,

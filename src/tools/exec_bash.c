@@ -11,7 +11,8 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "ssh/exec.h"
-#include "tools/app.h"
+#include "tools/exec_job.h"
+#include "tools/remote.h"
 #include "tools/tool.h"
 
 #define GRACE_MS 2000
@@ -22,8 +23,12 @@ struct exec_bash_args {
 	const char *cwd;
 	int64_t timeout_s;
 	int64_t max_output_chars;
+	int on_timeout;
 	const char *sandbox_name;
 };
+
+enum { ON_TIMEOUT_KILL, ON_TIMEOUT_BACKGROUND };
+static const char *const on_timeout[] = { "kill", "background", NULL };
 
 #define ARG(field) \
 	.name = #field, .offset = offsetof(struct exec_bash_args, field)
@@ -35,12 +40,16 @@ static const struct arg args[] = {
 	    .help = "Directory to run it in; the sandbox's workdir or the "
 	            "login directory if absent." },
 	{ ARG(timeout_s), .type = ARG_INT, .min = 1, .max = 86400, .dflt = 120,
-	    .help = "Seconds after which it is ended with all its "
-	            "processes." },
+	    .help = "Seconds after which it is ended with all its processes, "
+	            "or goes on as a job: see on_timeout." },
 	{ ARG(max_output_chars), .type = ARG_INT, .min = 1, .max = OUTPUT_MAX,
 	    .dflt = 20000,
 	    .help = "Characters of each stream to return; head and tail are "
 	            "kept." },
+	{ ARG(on_timeout), .type = ARG_ENUM, .dflt_str = "kill",
+	    .choices = on_timeout,
+	    .help = "background: run it as a job, which goes on and is named "
+	            "in the result; stdout then has both streams." },
 	{ ARG(sandbox_name), .type = ARG_STRING, .dflt_str = "",
 	    .help = "Sandbox to run it on; the active one if empty." },
 	{ 0 },
@@ -56,7 +65,8 @@ static const struct out outputs[] = {
 	{ "timed_out", OUT_BOOL, "It was ended at timeout_s." },
 	{ "connection_error", OUT_BOOL, "The link was lost while it ran." },
 	{ "command_state", OUT_STRING,
-	    "finished, killed or may_be_running, if not plainly finished." },
+	    "finished, killed, may_be_running or in_background, if not plainly "
+	    "finished." },
 	{ "signal", OUT_INT, "Signal that ended it." },
 	{ "kill_verified", OUT_BOOL_OR_STRING,
 	    "After a timeout: no process of it is left (by_marker: none that "
@@ -68,6 +78,11 @@ static const struct out outputs[] = {
 	{ "output_file", OUT_STRING, "Local file with the whole stdout." },
 	{ "stderr_file", OUT_STRING, "Local file with the whole stderr." },
 	{ "shell", OUT_STRING, "sh, if the host has no bash." },
+	{ "tmux_session", OUT_STRING, "The job, with on_timeout background." },
+	{ "log_file", OUT_STRING, "Its log on the sandbox." },
+	{ "state", OUT_STRING, "How it is doing." },
+	{ "next_offset", OUT_INT, "Where stdout ends in its log." },
+	{ "problem", OUT_STRING, "Why it could not be asked." },
 	{ "host_key_added", OUT_STRING, "A new host key was remembered." },
 	{ 0 },
 };
@@ -180,7 +195,6 @@ static json_t *
 result_json(const struct exec_result *res, struct link *link)
 {
 	json_t *o = json_object();
-	char news[256];
 
 	json_object_set_new(o, "exit_code",
 	    res->exit_code == -1 ? json_null() : json_integer(res->exit_code));
@@ -206,10 +220,7 @@ result_json(const struct exec_result *res, struct link *link)
 		set_truncated(o, res);
 	if (res->no_bash)
 		json_object_set_new(o, "shell", json_string("sh"));
-	link_news(link, news, sizeof(news));
-	if (news[0] != '\0')
-		json_object_set_new(o, "host_key_added",
-		    utf8_json(news, strlen(news)));
+	remote_set_news(o, link);
 	return o;
 }
 
@@ -217,7 +228,6 @@ static int
 run(struct call *call, const void *given, json_t **result, struct err *err)
 {
 	const struct exec_bash_args *a = given;
-	const struct sandbox *sb;
 	struct exec_request req = {
 		.command = a->command,
 		.cwd = a->cwd,
@@ -234,12 +244,16 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 	if (str_blank(a->command))
 		return err_set(err, ERR_INVALID,
 		    "argument 'command' must not be empty");
-	sb = app_sandbox(call->app, a->sandbox_name, err);
-	if (sb == NULL)
+	link = remote_link(call, a->sandbox_name, err);
+	if (link == NULL)
 		return -1;
 	if (str_blank(req.cwd))
-		req.cwd = sb->workdir;
-	link = links_get(call->app->links, sb);
+		req.cwd = link_sandbox(link)->workdir;
+	if (a->on_timeout == ON_TIMEOUT_BACKGROUND)
+		return exec_job_run(call, link,
+		    &(struct exec_job){ a->command, req.cwd, a->timeout_s,
+		        req.max_chars },
+		    result, err);
 	if (exec_run(link, &req, &res, &call->until, err) == -1)
 		return -1;
 	add_markers(&res, a->timeout_s);

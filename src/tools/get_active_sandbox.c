@@ -11,6 +11,7 @@ static const struct out outputs[] = {
 	{ "user", OUT_STRING, NULL, .always = true, .nullable = true },
 	{ "connection_alive", OUT_BOOL, NULL, .always = true },
 	{ "connection_error", OUT_STRING, "Why it is not." },
+	{ "limitation", OUT_STRING, "What cannot be done there (SFTP only)." },
 	{ "host_key_added", OUT_STRING, "A new host key was remembered." },
 	{ 0 },
 };

@@ -26,6 +26,7 @@ static const struct out sandbox_outputs[] = {
 	{ "is_active", OUT_BOOL, NULL, .always = true },
 	{ "connection_alive", OUT_BOOL, NULL, .always = true },
 	{ "connection_error", OUT_STRING, "Why it is not." },
+	{ "limitation", OUT_STRING, "What cannot be done there (SFTP only)." },
 	{ "host_key_added", OUT_STRING, "A new host key was remembered." },
 	{ "resources", OUT_OBJECT,
 	    "cpu, memory, disk, gpu, gpu_free_mb, idle_score; null is not "

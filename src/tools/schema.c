@@ -76,7 +76,7 @@ arg_shape(const struct arg *a)
 	case ARG_MAP:
 		return map_of(typed("string"));
 	case ARG_OBJECT:
-		return args_schema(a->fields);
+		return args_schema(a->fields, true);
 	case ARG_JSON:
 		return typed("object");
 	case ARG_STRING:
@@ -125,16 +125,19 @@ object_schema(json_t *properties, json_t *required)
 }
 
 json_t *
-args_schema(const struct arg *args)
+args_schema(const struct arg *args, bool advanced)
 {
 	json_t *properties = json_object();
 	json_t *required = json_array();
 	const struct arg *a;
 
 	for (a = args; a != NULL && a->type != ARG_END; a++) {
-		json_t *o = arg_shape(a);
-		json_t *dflt = arg_default(a);
+		json_t *o, *dflt;
 
+		if (a->advanced && !advanced)
+			continue;
+		o = arg_shape(a);
+		dflt = arg_default(a);
 		json_object_set_new(o, "description", json_string(a->help));
 		if (dflt != NULL)
 			json_object_set_new(o, "default", dflt);
@@ -186,6 +189,8 @@ out_shape(const struct out *f)
 	return typed("string");
 }
 
+/* Without descriptions, which are for the manual: clients check results by
+ * this and show it to nobody, and the list of tools has to stay small. */
 json_t *
 outs_schema(const struct out *outs)
 {
@@ -198,9 +203,6 @@ outs_schema(const struct out *outs)
 
 		if (f->nullable)
 			o = either(o, typed("null"));
-		if (f->help != NULL)
-			json_object_set_new(o, "description",
-			    json_string(f->help));
 		json_object_set_new(properties, f->name, o);
 		if (f->always)
 			json_array_append_new(required, json_string(f->name));

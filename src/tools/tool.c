@@ -68,7 +68,7 @@ hints_json(const struct hints *h)
 }
 
 json_t *
-tool_json(const struct tool *tool)
+tool_json(const struct tool *tool, bool advanced)
 {
 	json_t *o = json_object();
 
@@ -77,7 +77,7 @@ tool_json(const struct tool *tool)
 	json_object_set_new(o, "description", json_string(tool->description));
 	json_object_set_new(o, "inputSchema",
 	    tool->schema != NULL ? json_loads(tool->schema, 0, NULL)
-	                         : args_schema(tool->args));
+	                         : args_schema(tool->args, advanced));
 	if (tool->outputs != NULL)
 		json_object_set_new(o, "outputSchema",
 		    outs_schema(tool->outputs));

@@ -112,13 +112,15 @@ class Sshd:
     """A server for who runs the tests (and, as root, for Accounts).
 
     "options" are lines of sshd_config; they win over those made here.
-    "host_keys" are the types it has keys of.  It is up when this returns.
+    "host_keys" are the types it has keys of, "env" is for the sessions of who
+    runs the tests.  It is up when this returns.
     """
 
-    def __init__(self, directory, *options, host_keys=("ed25519",)):
+    def __init__(self, directory, *options, host_keys=("ed25519",), env=()):
         self.dir = pathlib.Path(directory)
         self.dir.mkdir(parents=True, exist_ok=True)
         self.options = options
+        self.env = dict(env)
         self.host_keys = {kind: self.dir / ("host_" + kind)
                           for kind in host_keys}
         self.port = free_port()
@@ -153,7 +155,10 @@ class Sshd:
         lines += ["HostKey %s" % key for key in self.host_keys.values()]
         # The rc files of who runs the tests are none of their business.
         self.home.mkdir(exist_ok=True)
-        lines += ["Match User " + self.user, "SetEnv HOME=%s" % self.home]
+        # So is their tmux; the path of its socket has to be short.
+        env = {"HOME": self.home, "TMUX_TMPDIR": self.open_dir, **self.env}
+        lines += ["Match User " + self.user, "SetEnv " + " ".join(
+            "%s=%s" % pair for pair in env.items())]
         conf = self.dir / "sshd_config"
         conf.write_text("\n".join(lines) + "\n")
         self.process = subprocess.Popen(
@@ -183,7 +188,22 @@ class Sshd:
 
     def end(self):
         self.stop()
+        for socket_file in self.open_dir.glob("tmux-*/default"):
+            subprocess.run(["tmux", "-S", socket_file, "kill-server"],
+                           capture_output=True)
+        self.end_jobs()
         shutil.rmtree(self.open_dir, ignore_errors=True)
+
+    def end_jobs(self):
+        """Jobs outlive everything but this."""
+        mark = b"HOME=%s\0" % os.fsencode(self.home)
+        for pid in pids():
+            try:
+                if mark in pathlib.Path("/proc/%d/environ" % pid
+                                        ).read_bytes() + b"\0":
+                    kill(pid, signal.SIGKILL)
+            except (OSError, ValueError):
+                pass
 
     def stop_listening(self):
         """As `systemctl stop`, but connections live on."""

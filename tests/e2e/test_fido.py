@@ -1,17 +1,20 @@
 """Logging in with a FIDO key, on a token made of software.
 
-The token is sk-dummy.so of OpenSSH's own tests (Debian: openssh-tests); if it
-is elsewhere, RSMCP_SK_DUMMY names it.
+The token is sk-dummy.so of OpenSSH's own tests (Debian: openssh-tests), which
+`./dev setup` unpacks into build/token; if it is elsewhere, RSMCP_SK_DUMMY names
+it.
 """
 
 import os
+import pathlib
 
 import pytest
 
 from sshd import keygen, public
 
-PROVIDER = os.environ.get(
-    "RSMCP_SK_DUMMY", "/usr/lib/openssh/regress/misc/sk-dummy/sk-dummy.so")
+PROVIDER = os.environ.get("RSMCP_SK_DUMMY") or str(
+    pathlib.Path(__file__).parents[2] / "build" / "token" /
+    "usr/lib/openssh/regress/misc/sk-dummy/sk-dummy.so")
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ import random
 import signal
 import socket
 import stat
-import subprocess
 import threading
 import time
 
@@ -86,7 +85,7 @@ def test_few_sessions(new_agent, new_sshd, new_tag, sessions):
         assert result.get("stdout") == "%d\n" % n, result
     print("16 calls: %.2f s" % max(agent.end(call).seconds for call in calls))
     # All shells are busy, and all of them have to be ended.
-    tags = [new_tag() for _ in range(8)]
+    tags = [new_tag() for _ in range(5)]
     calls = [agent.begin("sleep %s" % tag, timeout_s=1) for tag in tags]
     for tag, call in zip(tags, calls):
         result = agent.end(call)
@@ -294,7 +293,7 @@ def test_something_else_at_the_place_of_the_socket(home, sshd, what):
 
 @pytest.mark.parametrize("what", ["mode", "file", "link"] + [
     pytest.param("owner", marks=needs_root)])
-def test_a_bad_place_for_sockets(request, home, sshd, tmp_path, what):
+def test_a_bad_place_for_sockets(home, sshd, tmp_path, what):
     """Others could take our place there: nothing is done, and said why."""
     place = home.run / "rsmcp"
     if what == "mode":
@@ -462,7 +461,7 @@ def test_several_calls_find_the_link_dead(home, agent, sshd, tmp_path):
     assert sorted(lines(file)) == sorted([str(n) for n in range(8)] * 3)
 
 
-def test_a_server_that_disconnects_idle_clients(agent, new_agent, new_sshd):
+def test_a_server_that_disconnects_idle_clients(new_agent, new_sshd):
     options = ("ChannelTimeout session:*=3", "UnusedConnectionTimeout 3",
                "ClientAliveInterval 1", "ClientAliveCountMax 1")
     try:
@@ -472,7 +471,7 @@ def test_a_server_that_disconnects_idle_clients(agent, new_agent, new_sshd):
             raise
         pytest.skip("this sshd has no ChannelTimeout")
     agent = new_agent(server.entry())
-    for n in range(3):
+    for n in range(2):
         if n:
             time.sleep(3.6)     # the very thing: nobody uses it
         result = agent.run("echo %d" % n)
@@ -557,7 +556,8 @@ def test_a_short_freeze_harms_nothing(agent, sshd):
     assert agent.end(waiting)["stdout"] == "hi\n"
 
 
-@pytest.mark.parametrize("shells", ["waiting", "on their way"])
+@pytest.mark.parametrize("shells", [
+    "waiting", pytest.param("on their way", marks=long)])
 def test_a_frozen_link_is_answered_in_time(agent, sshd, tmp_path, shells):
     """And what was written to it does not run after the thaw."""
     file = tmp_path / "ran"
@@ -598,12 +598,13 @@ def test_the_server_ends_in_time_on_a_frozen_link(agent, sshd):
 
 @long
 def test_a_link_frozen_under_commands(agent, sshd, tag, tmp_path):
-    """Noticed by keepalives; a command written to it never runs."""
+    """Noticed by keepalives; a command written to it never runs, and one
+    that had no shell yet runs on another link, once."""
     file = tmp_path / "ran"
     call = agent.begin("echo begun; sleep %s" % tag, timeout_s=200)
     tag.runs()
     sshd.freeze()
-    late = agent.begin("echo >%s" % file, timeout_s=200)
+    late = agent.begin("echo x >>%s" % file, timeout_s=200)
     for each in (call, late):
         result = agent.end(each, timeout=30 * SLOW)
         print("%.2f s: %s" % (result.seconds, result))
@@ -614,8 +615,9 @@ def test_a_link_frozen_under_commands(agent, sshd, tag, tmp_path):
     assert agent.good("echo on") == "on\n"
     sshd.thaw()
     tag.ends(within=1 + END_S)
+    ran = ["x"] if result.get("exit_code") == 0 else []
     for _ in range(200):
-        assert not file.exists()
+        assert lines(file) == ran
         time.sleep(0.01)
 
 
@@ -736,7 +738,7 @@ def tell_the_truth(agent, calls, file):
 def test_never_twice_and_never_a_lie(agent, sshd, tmp_path):
     """Under a link that is cut again and again."""
     file = tmp_path / "runs"
-    calls = chaos(agent, sshd, file, seconds=6, rate=2)
+    calls = chaos(agent, sshd, file, seconds=5, rate=2)
     counts = tell_the_truth(agent, calls, file)
     assert counts["finished"] >= len(calls) / 4
     assert counts["may_be_running"] > 0

@@ -836,6 +836,18 @@ def test_black_hole(home):
         assert len(taken) == 1
 
 
+def test_a_list_waits_no_longer_than_to_connect(home):
+    """... though the login may take longer than that elsewhere."""
+    with listener(banner_only) as (port, _):
+        result = home.call("list_sandboxes", [
+            {"name": "box", "host": "127.0.0.1", "port": port,
+             "connect_timeout_s": 2}])
+    box = result["sandboxes"][0]
+    assert not box["connection_alive"], box
+    assert "within 2 seconds" in box["connection_error"], box
+    assert 1.5 < result.seconds < 6 * SLOW, result.seconds
+
+
 def test_black_hole_behind_a_queue(home):
     """Not even the connection is made."""
     with socket.socket() as server, contextlib.ExitStack() as stack:

@@ -64,7 +64,7 @@ check_ours(const char *text)
 	struct buf b;
 
 	buf_init(&b, SIZE_MAX);
-	mux_put_session(&b, 7, text);
+	mux_put_session(&b, 7, text, false);
 	must(mux_get(b.data, b.len, &msg) == (ssize_t)b.len);
 	must(msg.type == MUX_NEW_SESSION && msg.id == 7);
 	must(u32(b.data + 40) == strlen(text));

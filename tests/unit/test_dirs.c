@@ -120,6 +120,32 @@ a_runtime_directory_of_somebody_else_is_refused(void **state)
 	says(err.msg, inner);
 }
 
+/* As the earlier server made them; but a place that the user chose may be used
+ * for more. */
+static void
+open_directories_of_ours_are_closed(void **state)
+{
+	struct stat st;
+	char *path;
+
+	(void)state;
+	setenv("HOME", "/dev/null", 1);
+	setenv("XDG_STATE_HOME", top, 1);
+	assert_int_equal(mkdir(below("remote-sandbox-mcp"), 0755), 0);
+	path = dirs_state(&err);
+	assert_non_null(path);
+	is_private(path);
+	free(path);
+	setenv("REMOTE_SANDBOX_MCP_HOME", top, 1);
+	assert_int_equal(chmod(top, 0755), 0);
+	path = dirs_state_sub("remote-sandbox-mcp", &err);
+	assert_non_null(path);
+	is_private(path);
+	free(path);
+	assert_int_equal(stat(top, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0755);
+}
+
 /* REMOTE_SANDBOX_MCP_HOME, then XDG_STATE_HOME, then HOME. */
 static void
 state_goes_where_the_user_says(void **state)
@@ -206,6 +232,7 @@ main(void)
 		TEST(a_runtime_directory_that_others_may_enter_is_refused),
 		TEST(a_runtime_directory_that_is_none_is_refused),
 		TEST(a_runtime_directory_of_somebody_else_is_refused),
+		TEST(open_directories_of_ours_are_closed),
 		TEST(state_goes_where_the_user_says),
 #ifndef __APPLE__
 		TEST(state_goes_where_the_system_keeps_it),

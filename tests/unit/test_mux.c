@@ -64,7 +64,7 @@ a_session_asks_for_nothing_but_its_command(void **state)
 
 	(void)state;
 	buf_init(&b, 1000);
-	mux_put_session(&b, 7, "id -u");
+	mux_put_session(&b, 7, "id -u", false);
 	check_bytes(&b,
 	    BYTES("\0\0\0\x2d"         /* length of what follows */
 	          "\x10\0\0\x02"       /* new session */
@@ -78,8 +78,22 @@ a_session_asks_for_nothing_but_its_command(void **state)
 	          "\0\0\0\0"           /* terminal type, empty */
 	          "\0\0\0\x05id -u")); /* command; no environment */
 	buf_init(&b, 1000);
-	mux_put_session(&b, 0, "");
+	mux_put_session(&b, 0, "", false);
 	assert_int_equal(b.len, 4 + 40);
+	buf_free(&b);
+}
+
+static void
+or_for_a_subsystem(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 1000);
+	mux_put_session(&b, 7, "sftp", true);
+	assert_int_equal(b.len, 4 + 40 + 4);
+	assert_memory_equal(b.data + 28, "\0\0\0\x01", 4);
+	assert_memory_equal(b.data + 40, "\0\0\0\x04sftp", 8);
 	buf_free(&b);
 }
 
@@ -727,7 +741,7 @@ a_session_gets_the_three_descriptors_in_order(void **state)
 	start((struct pretender){ .fds = 3,
 	    REPLY("\0\0\0\x0c\x80\0\0\x06\0\0\0\x01\0\0\0\x02"
 	          "\0\0\0\x0c\x80\0\0\x04\0\0\0\x02\0\0\0\x05") });
-	assert_int_equal(mux_open(&m, path, "id", fds, &until, &err), 0);
+	assert_int_equal(mux_open(&m, path, "id", false, fds, &until, &err), 0);
 	assert_int_not_equal(m.fd, -1);
 	for (i = 0; i < 3; i++) {
 		close(fds[i]); /* they stayed ours */
@@ -754,7 +768,8 @@ open_refused(const char *reply, size_t len, enum err_code code)
 	struct mux m;
 
 	start((struct pretender){ .fds = 3, .reply = reply, .reply_len = len });
-	assert_int_equal(mux_open(&m, path, "id", fds, &until, &err), -1);
+	assert_int_equal(mux_open(&m, path, "id", false, fds, &until, &err),
+	    -1);
 	assert_int_equal(err.code, code);
 	assert_int_equal(m.fd, -1);
 	mux_close(&m);
@@ -786,6 +801,7 @@ main(void)
 		cmocka_unit_test(hello_says_version_four),
 		cmocka_unit_test(simple_requests_have_their_type_and_number),
 		cmocka_unit_test(a_session_asks_for_nothing_but_its_command),
+		cmocka_unit_test(or_for_a_subsystem),
 		cmocka_unit_test(messages_are_appended),
 		cmocka_unit_test(every_reply_is_read),
 		cmocka_unit_test(a_hello_may_bring_extensions),

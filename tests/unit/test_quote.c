@@ -70,6 +70,41 @@ appends(void **state)
 	buf_free(&b);
 }
 
+static void
+check_path(const char *path, const char *want)
+{
+	struct buf b;
+
+	buf_init(&b, 1000);
+	quote_path(&b, path);
+	assert_string_equal(b.data, want);
+	buf_free(&b);
+}
+
+static void
+paths_are_absolute_or_begin_with_a_dot(void **state)
+{
+	(void)state;
+	check_path("/a b", "'/a b'");
+	check_path("a", "./a");
+	check_path("-n", "./-n");
+	check_path(".", "./.");
+	check_path("it's", "./'it'\\''s'");
+	check_path("", "./''");
+}
+
+static void
+the_home_is_the_far_sides(void **state)
+{
+	(void)state;
+	check_path("~", "\"$HOME\"");
+	check_path("~/", "\"$HOME\"/");
+	check_path("~/a b", "\"$HOME\"'/a b'");
+	check_path("~ada/x", "./'~ada/x'");
+	check_path("~~", "./'~~'");
+	check_path("a/~/b", "./'a/~/b'");
+}
+
 /* The real judge: what sh makes of a word with every byte there is. */
 static void
 survives_a_shell(void **state)
@@ -110,6 +145,8 @@ main(void)
 		cmocka_unit_test(quotes_what_a_shell_would_read_otherwise),
 		cmocka_unit_test(quotes_quotes),
 		cmocka_unit_test(appends),
+		cmocka_unit_test(paths_are_absolute_or_begin_with_a_dot),
+		cmocka_unit_test(the_home_is_the_far_sides),
 		cmocka_unit_test(survives_a_shell),
 	};
 

@@ -32,8 +32,10 @@ no_arguments_make_an_object_without_properties(void **state)
 	static const struct arg none[] = { { 0 } };
 
 	(void)state;
-	is_json(args_schema(NULL), "{\"type\":\"object\",\"properties\":{}}");
-	is_json(args_schema(none), "{\"type\":\"object\",\"properties\":{}}");
+	is_json(args_schema(NULL, true),
+	    "{\"type\":\"object\",\"properties\":{}}");
+	is_json(args_schema(none, true),
+	    "{\"type\":\"object\",\"properties\":{}}");
 }
 
 /* clang-format off */
@@ -194,13 +196,13 @@ static void
 every_type_of_argument_has_its_schema(void **state)
 {
 	(void)state;
-	is_json(args_schema(every_args), every_schema);
+	is_json(args_schema(every_args, true), every_schema);
 }
 
 static void
 properties_keep_the_order_of_the_table(void **state)
 {
-	json_t *schema = args_schema(every_args);
+	json_t *schema = args_schema(every_args, true);
 	json_t *properties = json_object_get(schema, "properties");
 	const struct arg *a = every_args;
 	const char *name;
@@ -234,7 +236,7 @@ what_is_required_is_listed_and_has_no_default(void **state)
 	};
 
 	(void)state;
-	is_json(args_schema(args),
+	is_json(args_schema(args, true),
 	    "{\"type\":\"object\",\"properties\":{"
 	    "\"a\":{\"type\":\"string\",\"description\":\"A.\"},"
 	    "\"b\":{\"type\":\"integer\",\"description\":\"B.\","
@@ -262,7 +264,7 @@ a_range_may_reach_below_zero(void **state)
 	};
 
 	(void)state;
-	is_json(args_schema(args),
+	is_json(args_schema(args, true),
 	    "{\"type\":\"object\",\"properties\":{"
 	    "\"a\":{\"type\":\"integer\",\"minimum\":-5,\"maximum\":0,"
 	    "\"description\":\"A.\",\"default\":0},"
@@ -294,28 +296,24 @@ static const struct out outputs[] = {
 
 #define ENTRY                                          \
 	"\"properties\":{"                             \
-	"\"name\":{\"type\":\"string\","               \
-	"\"description\":\"Its name.\"},"              \
+	"\"name\":{\"type\":\"string\"},"              \
 	"\"size\":{\"anyOf\":[{\"type\":\"integer\"}," \
 	"{\"type\":\"null\"}]}},"                      \
 	"\"required\":[\"name\",\"size\"]"
 
 static const char outputs_schema[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"text\":{\"type\":\"string\",\"description\":\"Some text.\"},"
-    "\"count\":{\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"null\"}],"
-    "\"description\":\"How many.\"},"
-    "\"share\":{\"type\":\"number\",\"description\":\"How much.\"},"
-    "\"done\":{\"type\":\"boolean\",\"description\":\"It is over.\"},"
-    "\"first\":{\"type\":\"object\",\"description\":\"The first.\"," ENTRY "},"
-    "\"any\":{\"type\":\"object\","
-    "\"description\":\"Whatever there is.\"},"
+    "\"text\":{\"type\":\"string\"},"
+    "\"count\":{\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"null\"}]},"
+    "\"share\":{\"type\":\"number\"},"
+    "\"done\":{\"type\":\"boolean\"},"
+    "\"first\":{\"type\":\"object\"," ENTRY "},"
+    "\"any\":{\"type\":\"object\"},"
     "\"last\":{\"anyOf\":[{\"type\":\"object\"," ENTRY "},"
-    "{\"type\":\"null\"}],\"description\":\"The last.\"},"
+    "{\"type\":\"null\"}]},"
     "\"entries\":{\"type\":\"array\",\"items\":{\"type\":\"object\"," ENTRY
-    "},\"description\":\"All of them.\"},"
-    "\"words\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
-    "\"description\":\"Some words.\"}},"
+    "}},"
+    "\"words\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}},"
     "\"required\":[\"text\",\"count\",\"first\",\"entries\"]}";
 
 static void
@@ -369,15 +367,14 @@ a_tool_is_described_whole(void **state)
 	};
 
 	(void)state;
-	is_json(tool_json(&tool),
+	is_json(tool_json(&tool, true),
 	    "{\"name\":\"greet\",\"title\":\"Greet\","
 	    "\"description\":\"Greets.\","
 	    "\"inputSchema\":{\"type\":\"object\",\"properties\":{"
 	    "\"name\":{\"type\":\"string\",\"description\":\"Who.\"}},"
 	    "\"required\":[\"name\"]},"
 	    "\"outputSchema\":{\"type\":\"object\",\"properties\":{"
-	    "\"done\":{\"type\":\"boolean\","
-	    "\"description\":\"It worked.\"}},"
+	    "\"done\":{\"type\":\"boolean\"}},"
 	    "\"required\":[\"done\"]},"
 	    "\"annotations\":{\"readOnlyHint\":false,"
 	    "\"destructiveHint\":false,\"idempotentHint\":true,"
@@ -396,7 +393,7 @@ a_text_tool_has_no_output_schema(void **state)
 	};
 
 	(void)state;
-	is_json(tool_json(&tool),
+	is_json(tool_json(&tool, true),
 	    "{\"name\":\"read\",\"title\":\"Read\","
 	    "\"description\":\"Reads.\","
 	    "\"inputSchema\":{\"type\":\"object\",\"properties\":{}},"
@@ -418,7 +415,7 @@ a_raw_tool_brings_its_own_schema(void **state)
 	};
 
 	(void)state;
-	is_json(tool_json(&tool),
+	is_json(tool_json(&tool, true),
 	    "{\"name\":\"raw\",\"title\":\"Raw\",\"description\":\"Raw.\","
 	    "\"inputSchema\":{\"type\":\"object\",\"$defs\":{}},"
 	    "\"annotations\":{\"readOnlyHint\":false,"

@@ -407,7 +407,7 @@ every_schema_is_a_plain_object(void **state)
 
 	(void)state;
 	for (t = tool_table; *t != NULL; t++) {
-		json_t *o = tool_json(*t);
+		json_t *o = tool_json(*t, true);
 		json_t *schema = json_object_get(o, "inputSchema");
 
 		assert_string_equal(json_string_value(

@@ -1,0 +1,416 @@
+/*
+ * exec_bash_background: start a job on a sandbox that outlives everything but
+ * the machine it runs on.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/utf8.h"
+#include "job/job.h"
+#include "tools/jobs.h"
+#include "tools/remote.h"
+#include "tools/tool.h"
+#include "tools/watching.h"
+
+struct background_args {
+	const char *command;
+	const char *session_name;
+	const char *log_file;
+	const char *cwd;
+	const char *sandbox_name;
+	json_t *env;
+	const char *idempotency_key;
+	bool watch;
+	bool ensure_watchdog;
+	const char *run_id;
+	const char *watch_name;
+	const char *resume_command;
+	json_t *resume_plan_json;
+	const char *checkpoint_path;
+	const char *checkpoint_format;
+	const char *checkpoint_command;
+	int64_t interval_s;
+	int64_t max_log_lines;
+	const char *webhook_url;
+	const char *event_command;
+	bool auto_resume;
+	int64_t max_resume_attempts;
+	json_t *metadata_json;
+	bool notify_local;
+	int64_t alert_after_failures;
+	int64_t resume_delay_s;
+	bool codex_wakeup;
+	const char *codex_command;
+};
+
+#define ARG(field) \
+	.name = #field, .offset = offsetof(struct background_args, field)
+#define TEXT(field, words)                                      \
+	{                                                       \
+		ARG(field), .type = ARG_STRING, .dflt_str = "", \
+		            .help = (words)                     \
+	}
+#define MORE(field, words)                                      \
+	{                                                       \
+		ARG(field), .type = ARG_STRING, .dflt_str = "", \
+		            .help = (words), .advanced = true   \
+	}
+
+static const struct arg args[] = {
+	{ ARG(command), .type = ARG_STRING, .required = true,
+	    .help = "Bash command line or script of any length." },
+	TEXT(session_name, "Name of the job; made up if empty."),
+	TEXT(log_file,
+	    "Where its output goes, relative to cwd; "
+	    ".codex_logs/NAME.log if empty."),
+	TEXT(cwd, "Directory to run it in; the login directory if empty."),
+	TEXT(sandbox_name, "Sandbox; the active one if empty."),
+	{ ARG(env), .type = ARG_MAP, .help = "Further variables." },
+	TEXT(idempotency_key,
+	    "A call with the same key finds the first job and starts none."),
+	{ ARG(watch), .type = ARG_BOOL, .dflt = 1,
+	    .help = "Let the watchdog look after it." },
+	{ ARG(ensure_watchdog), .advanced = true, .type = ARG_BOOL, .dflt = 1,
+	    .help = "Start the watchdog if none runs." },
+	MORE(run_id, "Name of the run; that of the job if empty."),
+	MORE(watch_name, "Name of the watch."),
+	TEXT(resume_command, "What brings it back after a loss."),
+	{ ARG(resume_plan_json), .advanced = true, .type = ARG_JSON,
+	    .help = "How to resume, for whoever reads the events." },
+	TEXT(checkpoint_path, "File on the sandbox that tells its progress."),
+	{ ARG(checkpoint_format), .advanced = true, .type = ARG_STRING,
+	    .help = "json or text; the plan's, or text, if absent." },
+	MORE(checkpoint_command, "Command that prints its progress."),
+	{ ARG(interval_s), .type = ARG_INT, .min = 1, .max = 86400, .dflt = 300,
+	    .help = "Seconds between looks." },
+	{ ARG(max_log_lines), .advanced = true, .type = ARG_INT, .min = 1,
+	    .max = 10000, .dflt = 80, .help = "Lines of the log to keep." },
+	MORE(webhook_url, "Where events are posted."),
+	MORE(event_command, "Local command for each event."),
+	{ ARG(auto_resume), .type = ARG_BOOL,
+	    .help = "Run resume_command after a loss." },
+	{ ARG(max_resume_attempts), .advanced = true, .type = ARG_INT, .min = 0,
+	    .max = 1000, .dflt = 1, .help = "How often, at most." },
+	{ ARG(metadata_json), .advanced = true, .type = ARG_JSON,
+	    .help = "Anything to keep with it." },
+	{ ARG(notify_local), .advanced = true, .type = ARG_BOOL, .dflt = 1,
+	    .help = "Show events on the desktop." },
+	{ ARG(alert_after_failures), .advanced = true, .type = ARG_INT,
+	    .min = 1, .max = 1000, .dflt = 2,
+	    .help = "Failed looks before an alert." },
+	{ ARG(resume_delay_s), .advanced = true, .type = ARG_INT, .min = 0,
+	    .max = 86400, .dflt = 300, .help = "Seconds before it." },
+	{ ARG(codex_wakeup), .advanced = true, .type = ARG_BOOL,
+	    .help = "Wake an agent for each event." },
+	MORE(codex_command, "Which agent."),
+	{ 0 },
+};
+
+static const struct out outputs[] = {
+	{ "status", OUT_STRING,
+	    "started, or already_started for a known idempotency_key.",
+	    .always = true },
+	{ "tmux_session", OUT_STRING, "Name of the job.", .always = true },
+	{ "log_file", OUT_STRING, "On the sandbox.", .always = true },
+	{ "sandbox", OUT_STRING, NULL, .always = true },
+	{ "run", OUT_INT, "How many runs had this name." },
+	{ "attach_command", OUT_STRING, "For a person who wants to look." },
+	{ "launch_recovered", OUT_BOOL,
+	    "The connection broke, but the job was started." },
+	{ "watch_id", OUT_INT, "Number of its watch." },
+	{ "watch_note", OUT_STRING, "What to know about it." },
+	{ "host_key_added", OUT_STRING, "A new host key was remembered." },
+	{ 0 },
+};
+
+/* How long the watchdog leaves a job alone that is being started. */
+#define START_S 60
+
+static struct watch_wish
+wish_of(const struct background_args *a, const char *name)
+{
+	return (struct watch_wish){
+		.tmux_session = name,
+		.log_file = a->log_file,
+		.cwd = a->cwd,
+		.launch_command = a->command,
+		.run_id = a->run_id,
+		.name = a->watch_name,
+		.resume_command = a->resume_command,
+		.resume_plan = a->resume_plan_json,
+		.checkpoint_path = a->checkpoint_path,
+		.checkpoint_format = a->checkpoint_format,
+		.checkpoint_command = a->checkpoint_command,
+		.interval_s = a->interval_s,
+		.max_log_lines = a->max_log_lines,
+		.webhook_url = a->webhook_url,
+		.event_command = a->event_command,
+		.codex_command = a->codex_command,
+		.codex_wakeup = a->codex_wakeup,
+		.auto_resume = a->auto_resume,
+		.max_resume_attempts = a->max_resume_attempts,
+		.alert_after_failures = a->alert_after_failures,
+		.resume_delay_s = a->resume_delay_s,
+		.metadata = a->metadata_json,
+		.notify_local = a->notify_local,
+	};
+}
+
+static int
+check(const struct background_args *a, struct err *err)
+{
+	const char *name;
+	json_t *value;
+
+	if (str_blank(a->command))
+		return err_set(err, ERR_INVALID,
+		    "argument 'command' must not be empty");
+	if (strchr(a->log_file, '\n') != NULL || strchr(a->cwd, '\n') != NULL)
+		return err_set(err, ERR_INVALID,
+		    "log_file and cwd must not hold a newline");
+	if (a->auto_resume && !a->watch)
+		return err_set(err, ERR_INVALID,
+		    "auto_resume needs watch; nothing was started");
+	json_object_foreach (a->env, name, value) {
+		if (!jobs_variable_name(name))
+			return err_set(err, ERR_INVALID,
+			    "env: '%.100s' is no name for a variable", name);
+	}
+	return 0;
+}
+
+static json_t *
+handle_json(const struct job_handle *h, const struct sandbox *sb)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "status",
+	    json_string(h->how == JOB_AGAIN ? "already_started" : "started"));
+	json_object_set_new(o, "tmux_session", json_string(h->name));
+	json_object_set_new(o, "log_file",
+	    utf8_json(h->log_file, strlen(h->log_file)));
+	json_object_set_new(o, "sandbox", json_string(sb->name));
+	json_object_set_new(o, "run", json_integer(h->run));
+	if (h->tmux)
+		jobs_set_attach(o, sb, h->name);
+	if (h->recovered)
+		json_object_set_new(o, "launch_recovered", json_true());
+	return o;
+}
+
+static void
+exists(const struct job_handle *h, const struct sandbox *sb, struct err *err)
+{
+	if (h->orphans > 0) {
+		err_set(err, ERR_INVALID,
+		    "the runner of the job '%s' on %s (run %lld) was killed, "
+		    "but %lld of its processes still run; nothing was started. "
+		    "End them with stop_background_task, or choose another "
+		    "session_name",
+		    h->name, sb->name, (long long)h->run,
+		    (long long)h->orphans);
+		return;
+	}
+	err_set(err, ERR_INVALID,
+	    "a job named '%s' is running on %s (run %lld, log %.300s); nothing "
+	    "was started. Look at it with check_background_task, end it with "
+	    "stop_background_task, or choose another session_name",
+	    h->name, sb->name, (long long)h->run, h->log_file);
+}
+
+/* What is known of the job's watch while it is started. */
+struct guard {
+	struct watch watch;
+	bool stored;
+	json_t *notes;
+};
+
+static void
+guard_free(struct guard *g)
+{
+	watch_free(&g->watch);
+	json_decref(g->notes);
+}
+
+/*
+ * The watch is stored before the job starts, so that none is left unwatched
+ * whatever happens meanwhile.  Where that fails, a job that shall be resumed
+ * is not started; any other is, and the reply says that nothing watches it.
+ */
+static int
+guard_begin(struct guard *g, struct call *call, const struct background_args *a,
+    const struct sandbox *sb, const char *name, struct err *err)
+{
+	struct watch_wish wish = wish_of(a, name);
+	char *text;
+
+	g->notes = json_array();
+	if (!a->watch)
+		return 0;
+	if (watching_check_webhook(wish.webhook_url, err) == -1 ||
+	    watching_make(&g->watch, &wish, sb, err) == -1)
+		return -1;
+	if (watching_store(&g->watch, sb, START_S, g->notes, NULL, &call->until,
+	        err) == 0) {
+		g->stored = true;
+		return 0;
+	}
+	if (a->auto_resume)
+		return err_wrap(err,
+		    "nothing was started, since it could not "
+		    "be watched");
+	text = xasprintf("Nothing watches it: %s", err->msg);
+	json_array_append_new(g->notes, utf8_json(text, strlen(text)));
+	free(text);
+	return 0;
+}
+
+/* The job was not started; or nobody knows, then it stays watched. */
+static void
+guard_drop(struct guard *g, struct call *call, bool maybe, json_t **result)
+{
+	struct err err;
+
+	if (!g->stored)
+		return;
+	if (!maybe) {
+		(void)watches_remove(g->watch.id, &call->until, &err);
+		return;
+	}
+	*result = json_object();
+	json_object_set_new(*result, "watch_id", json_integer(g->watch.id));
+}
+
+/* One that ran before has its watch already. */
+static void
+guard_again(struct guard *g, const struct job_handle *h, struct call *call)
+{
+	struct watch old;
+	struct err err;
+
+	if (watches_remove(g->watch.id, &call->until, &err) == -1 ||
+	    watches_find(g->watch.sandbox_name, h->name, &old, &call->until,
+	        &err) == -1) {
+		watch_free(&old);
+		g->stored = watches_add(&g->watch, &call->until, &err) == 0;
+		return;
+	}
+	watch_free(&g->watch);
+	g->watch = old;
+}
+
+static void
+guard_end(struct guard *g, const struct background_args *a,
+    const struct job_handle *h, struct call *call, json_t *result)
+{
+	struct err err;
+
+	if (g->stored && h->how == JOB_AGAIN)
+		guard_again(g, h, call);
+	if (g->stored &&
+	    watches_started(g->watch.id, h->name, h->log_file, &call->until,
+	        &err) == -1)
+		json_array_append_new(g->notes,
+		    utf8_json(err.msg, strlen(err.msg)));
+	if (g->stored)
+		json_object_set_new(result, "watch_id",
+		    json_integer(g->watch.id));
+	if (g->stored && a->ensure_watchdog)
+		watching_ensure(g->notes, &call->until);
+	watching_set_note(result, g->notes);
+}
+
+static int
+start(struct call *call, const struct background_args *a,
+    const struct sandbox *sb, const char *name, struct job_handle *h,
+    struct err *err)
+{
+	int rc = job_start(links_get(call->app->links, sb),
+	    &(struct job_start){
+	        .name = name,
+	        .command = a->command,
+	        .cwd = str_blank(a->cwd) && sb->workdir != NULL ? sb->workdir
+	                                                        : a->cwd,
+	        .log_file = a->log_file,
+	        .key = a->idempotency_key,
+	        .env = a->env,
+	        .metadata = a->metadata_json,
+	    },
+	    h, &call->until, err);
+
+	if (rc == 0 && h->how == JOB_EXISTS) {
+		exists(h, sb, err);
+		job_handle_free(h);
+		return -1;
+	}
+	return rc;
+}
+
+static int
+run(struct call *call, const void *given, json_t **result, struct err *err)
+{
+	const struct background_args *a = given;
+	const struct sandbox *sb = app_sandbox(call->app, a->sandbox_name, err);
+	struct guard guard = { 0 };
+	struct job_handle h;
+	char name[JOB_NAME_MAX + 1];
+	int rc;
+
+	if (sb == NULL || check(a, err) == -1)
+		return -1;
+	job_name(name, a->session_name);
+	rc = guard_begin(&guard, call, a, sb, name, err);
+	if (rc == 0) {
+		rc = start(call, a, sb, name, &h, err);
+		if (rc == -1)
+			guard_drop(&guard, call, h.maybe, result);
+	}
+	if (rc == 0) {
+		*result = handle_json(&h, sb);
+		guard_end(&guard, a, &h, call, *result);
+		remote_set_news(*result, links_get(call->app->links, sb));
+		job_handle_free(&h);
+	}
+	guard_free(&guard);
+	return rc;
+}
+
+/* The same under the name that an older server gave it. */
+static int
+run_watched(struct call *call, const void *given, json_t **result,
+    struct err *err)
+{
+	struct background_args a = *(const struct background_args *)given;
+
+	a.watch = true;
+	return run(call, &a, result, err);
+}
+
+const struct tool tool_exec_bash_background = {
+	.name = "exec_bash_background",
+	.title = "Start a job",
+	.description =
+	    "Start a long command on a sandbox and return at once. It goes "
+	    "on when this server, the connection or tmux ends; its output "
+	    "goes to log_file. Poll it with check_background_task.",
+	.args = args,
+	.args_size = sizeof(struct background_args),
+	.outputs = outputs,
+	.hints = { .destructive = true, .open_world = true },
+	.run = run,
+};
+
+const struct tool tool_exec_bash_background_watch = {
+	.name = "exec_bash_background_watch",
+	.title = "Start a watched job",
+	.description = "The same as exec_bash_background with watch set.",
+	.args = args,
+	.args_size = sizeof(struct background_args),
+	.outputs = outputs,
+	.hints = { .destructive = true, .open_world = true },
+	.flags = TOOL_ADVANCED,
+	.run = run_watched,
+};

@@ -1,0 +1,137 @@
+/* Jobs, for the tools. */
+#include "tools/jobs.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/quote.h"
+#include "base/str.h"
+#include "base/utf8.h"
+#include "ssh/clean.h"
+
+bool
+jobs_variable_name(const char *name)
+{
+	const char *at;
+
+	if (!isalpha((unsigned char)name[0]) && name[0] != '_')
+		return false;
+	for (at = name; *at != '\0'; at++) {
+		if (!isalnum((unsigned char)*at) && *at != '_')
+			return false;
+	}
+	return true;
+}
+
+void
+jobs_set_attach(json_t *o, const struct sandbox *sb, const char *name)
+{
+	struct buf text;
+
+	buf_init(&text, 1024);
+	buf_adds(&text, "ssh -t ");
+	if (sb->port != 0)
+		buf_addf(&text, "-p %d ", sb->port);
+	if (sb->user != NULL) {
+		quote_sh(&text, sb->user);
+		buf_addc(&text, '@');
+	}
+	quote_sh(&text, sb->host);
+	buf_addf(&text, " tmux attach -t =%s", name);
+	json_object_set_new(o, "attach_command",
+	    utf8_json(text.data, text.len));
+	buf_free(&text);
+}
+
+/* What a terminal would show of the line at last. */
+static void
+add_line(struct buf *out, const char *line, size_t len)
+{
+	const char *cr;
+
+	while (len > 0 && line[len - 1] == '\r')
+		len--;
+	cr = memrchr(line, '\r', len);
+	if (cr != NULL) {
+		len -= (size_t)(cr + 1 - line);
+		line = cr + 1;
+	}
+	clean_text(out, line, len);
+}
+
+void
+jobs_log_text(struct buf *out, const char *data, size_t len)
+{
+	while (len > 0) {
+		const char *nl = memchr(data, '\n', len);
+		size_t n = nl != NULL ? (size_t)(nl - data) : len;
+
+		add_line(out, data, n);
+		if (nl == NULL)
+			return;
+		buf_addc(out, '\n');
+		data += n + 1;
+		len -= n + 1;
+	}
+}
+
+static void
+set_time(json_t *o, const char *name, int64_t when)
+{
+	time_t t = (time_t)when;
+	char text[32];
+	struct tm tm;
+
+	if (when <= 0 || gmtime_r(&t, &tm) == NULL)
+		return;
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	json_object_set_new(o, name, json_string(text));
+}
+
+static void
+set_reason(json_t *o, const struct job_status *s)
+{
+	const char *words = "its runner was killed";
+
+	if (strcmp(s->reason, "reboot") == 0)
+		words = "the host was started again";
+	else if (strcmp(s->reason, "start") == 0)
+		words = "it never came to run";
+	else if (strcmp(s->reason, "record") == 0)
+		words = "the record of its end cannot be read";
+	json_object_set_new(o, "reason", json_string(words));
+}
+
+void
+jobs_set_status(json_t *o, const struct job_status *s)
+{
+	bool runs = s->state == JOB_RUNNING || s->state == JOB_STARTING;
+
+	json_object_set_new(o, "state", json_string(job_state_name(s->state)));
+	json_object_set_new(o, "running", json_boolean(runs));
+	if (s->exit_code != -1)
+		json_object_set_new(o, "exit_code", json_integer(s->exit_code));
+	if (s->signal != 0)
+		json_object_set_new(o, "signal", json_integer(s->signal));
+	if (s->state == JOB_LOST)
+		set_reason(o, s);
+	if (s->orphans > 0)
+		json_object_set_new(o, "orphans", json_integer(s->orphans));
+	if (s->stopped)
+		json_object_set_new(o, "stopped", json_true());
+	set_time(o, "started_at", s->started);
+	set_time(o, "ended_at", s->ended);
+	if (s->started > 0 && s->ended >= s->started)
+		json_object_set_new(o, "duration_s",
+		    json_integer(s->ended - s->started));
+	if (s->pid > 0)
+		json_object_set_new(o, "pid", json_integer(s->pid));
+	if (s->run > 0)
+		json_object_set_new(o, "run", json_integer(s->run));
+	if (s->log_file != NULL)
+		json_object_set_new(o, "log_file",
+		    utf8_json(s->log_file, strlen(s->log_file)));
+	json_object_set_new(o, "log_size",
+	    s->log_size >= 0 ? json_integer(s->log_size) : json_null());
+}

@@ -1,0 +1,46 @@
+/*
+ * What the tools for jobs have in common.
+ */
+#ifndef TOOLS_JOBS_H
+#define TOOLS_JOBS_H
+
+#include <jansson.h>
+
+#include "job/job.h"
+#include "tools/app.h"
+#include "tools/arg.h"
+
+/* May a shell variable be called so? */
+bool jobs_variable_name(const char *name);
+
+/* "attach_command": how a person gets to see it. */
+void jobs_set_attach(json_t *o, const struct sandbox *sb, const char *name);
+
+/* The log as text: clean, and of a line that was drawn over itself again and
+ * again (a progress bar) the last state. */
+void jobs_log_text(struct buf *out, const char *data, size_t len);
+
+/* state, running, exit_code ...: all but the log. */
+void jobs_set_status(json_t *o, const struct job_status *s);
+
+/* The rows for these, in output tables. */
+#define JOBS_STATUS_OUTPUTS                                                         \
+	{ "state", OUT_STRING,                                                      \
+		"starting, running, exited, killed, lost (host rebooted or runner " \
+		"killed) or unknown (host not reached).",                           \
+		.always = true },                                                   \
+	    { "running", OUT_BOOL, NULL, .always = true, .nullable = true },        \
+	    { "exit_code", OUT_INT, "128+n if killed by signal n.",                 \
+		    .nullable = true },                                             \
+	    { "signal", OUT_INT },                                                  \
+	    { "reason", OUT_STRING, "Why it is lost." },                            \
+	    { "orphans", OUT_INT, "Processes of a lost job that still run." },      \
+	    { "stopped", OUT_BOOL, "stop_background_task ended it." },              \
+	    { "started_at", OUT_STRING }, { "ended_at", OUT_STRING },               \
+	    { "duration_s", OUT_INT }, { "pid", OUT_INT }, { "run", OUT_INT },      \
+	    { "log_file", OUT_STRING },                                             \
+	{                                                                           \
+		"log_size", OUT_INT, "Bytes.", .nullable = true                     \
+	}
+
+#endif

@@ -1,0 +1,364 @@
+/* Watches, for the tools. */
+#include "tools/watching.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/decode.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "base/utf8.h"
+#include "config/allow.h"
+#include "config/keep.h"
+#include "tools/app.h"
+#include "tools/jobs.h"
+#include "watch/event.h"
+#include "watch/service.h"
+#include "watch/webhook.h"
+
+/* --- making a record ------------------------------------------------------
+ */
+
+char *
+watching_path(const char *cwd, const char *path)
+{
+	char *dir, *full;
+
+	if (str_blank(path))
+		return xstrdup("");
+	if (path[0] == '/' || path_is_home(path))
+		return xstrdup(path);
+	dir = str_blank(cwd) ? xstrdup("~") : watching_path("", cwd);
+	while (strncmp(path, "./", 2) == 0)
+		path += 2;
+	full = path_join(dir, path);
+	free(dir);
+	return full;
+}
+
+static const char *
+plan_text(const json_t *plan, const char *name)
+{
+	const char *text = decode_text(json_object_get(plan, name));
+
+	return text != NULL ? text : "";
+}
+
+/* One that was given beats the plan's; both are the same afterwards. */
+static void
+merge(json_t *plan, const char *name, const char *given, char **field)
+{
+	watch_set(field, str_blank(given) ? plan_text(plan, name) : given);
+	if (!str_blank(*field))
+		json_object_set_new(plan, name,
+		    utf8_json(*field, strlen(*field)));
+}
+
+static void
+add_missing(json_t *plan, const char *name, const char *value)
+{
+	if (str_blank(plan_text(plan, name)) && !str_blank(value))
+		json_object_set_new(plan, name,
+		    utf8_json(value, strlen(value)));
+}
+
+static void
+resolve(json_t *plan, const char *name, const char *cwd)
+{
+	char *path = watching_path(cwd, plan_text(plan, name));
+
+	if (path[0] != '\0')
+		json_object_set_new(plan, name, utf8_json(path, strlen(path)));
+	free(path);
+}
+
+static void
+make_plan(struct watch *w, const struct watch_wish *wish)
+{
+	json_t *plan = wish->resume_plan != NULL
+	    ? json_deep_copy(wish->resume_plan)
+	    : json_object();
+	bool empty = json_object_size(plan) == 0;
+	char *text;
+
+	resolve(plan, "cwd", "");
+	resolve(plan, "log_file", w->cwd);
+	resolve(plan, "checkpoint_path", w->cwd);
+	text = watching_path(w->cwd, wish->checkpoint_path);
+	merge(plan, "checkpoint_path", text, &w->checkpoint_path);
+	free(text);
+	merge(plan, "resume_command", wish->resume_command, &w->resume_command);
+	merge(plan, "checkpoint_command", wish->checkpoint_command,
+	    &w->checkpoint_command);
+	merge(plan, "checkpoint_format", wish->checkpoint_format,
+	    &w->checkpoint_format);
+	if (str_blank(w->checkpoint_format))
+		watch_set(&w->checkpoint_format, "text");
+	empty = empty && json_object_size(plan) == 0;
+	add_missing(plan, "checkpoint_format", w->checkpoint_format);
+	add_missing(plan, "launch_command", w->launch_command);
+	add_missing(plan, "cwd", w->cwd);
+	add_missing(plan, "tmux_session", w->tmux_session);
+	text = json_dumps(plan, JSON_COMPACT);
+	watch_set(&w->resume_plan_json, empty || text == NULL ? "{}" : text);
+	free(text);
+	json_decref(plan);
+}
+
+static void
+set_texts(struct watch *w, const struct watch_wish *wish,
+    const struct sandbox *sb)
+{
+	const char *dir = str_blank(wish->cwd) && sb->workdir != NULL
+	    ? sb->workdir
+	    : wish->cwd;
+	char *text = watching_path("", dir);
+
+	watch_set(&w->cwd, text);
+	free(text);
+	watch_set(&w->sandbox_name, sb->name);
+	watch_set(&w->tmux_session, wish->tmux_session);
+	text = watching_path(w->cwd, wish->log_file);
+	watch_set(&w->log_file, text);
+	free(text);
+	watch_set(&w->launch_command,
+	    wish->launch_command != NULL ? wish->launch_command : "");
+	watch_set(&w->run_id,
+	    str_blank(wish->run_id) ? wish->tmux_session : wish->run_id);
+	watch_set(&w->name, wish->name);
+	watch_set(&w->webhook_url, wish->webhook_url);
+}
+
+static void
+set_metadata(struct watch *w, const json_t *metadata)
+{
+	char *text =
+	    metadata != NULL ? json_dumps(metadata, JSON_COMPACT) : NULL;
+
+	watch_set(&w->metadata_json, text != NULL ? text : "{}");
+	free(text);
+}
+
+static int
+check_resume(const struct watch *w, struct err *err)
+{
+	if (!w->auto_resume)
+		return 0;
+	if (str_blank(w->resume_command))
+		return err_set(err, ERR_INVALID,
+		    "auto_resume needs a resume_command, as an argument or in "
+		    "resume_plan_json; nothing was started");
+	if (str_blank(w->checkpoint_path) && str_blank(w->checkpoint_command))
+		return err_set(err, ERR_INVALID,
+		    "auto_resume needs a checkpoint_path or a "
+		    "checkpoint_command, as an argument or in "
+		    "resume_plan_json; nothing was started");
+	return 0;
+}
+
+int
+watching_make(struct watch *w, const struct watch_wish *wish,
+    const struct sandbox *sb, struct err *err)
+{
+	watch_init(w);
+	set_texts(w, wish, sb);
+	make_plan(w, wish);
+	set_metadata(w, wish->metadata);
+	w->interval_s = wish->interval_s;
+	w->max_log_lines = wish->max_log_lines;
+	w->auto_resume = wish->auto_resume;
+	w->max_resume_attempts = wish->max_resume_attempts;
+	w->alert_after_failures = wish->alert_after_failures;
+	w->resume_delay_s = wish->resume_delay_s;
+	w->notify_local = wish->notify_local;
+	if (!str_blank(wish->event_command)) {
+		watch_set(&w->event_command, wish->event_command);
+	} else if (wish->codex_wakeup) {
+		free(w->event_command);
+		w->event_command = event_codex_command(wish->codex_command);
+	}
+	return check_resume(w, err);
+}
+
+/* --- storing it -----------------------------------------------------------
+ */
+
+static void
+add_note(json_t *notes, const char *sentence)
+{
+	json_array_append_new(notes, utf8_json(sentence, strlen(sentence)));
+}
+
+/* Local commands run only where the person at this machine wants them. */
+static void
+check_command(struct watch *w, json_t *notes)
+{
+	struct allow allow;
+	struct err err;
+
+	if (str_blank(w->event_command))
+		return;
+	allow_load(&allow);
+	if (allow_check_command(&allow, "event_command", &err) == -1) {
+		add_note(notes, err.msg);
+		watch_set(&w->event_command, "");
+	} else if (allow_remember(&err) == -1) {
+		add_note(notes, err.msg);
+	}
+	allow_free(&allow);
+}
+
+int
+watching_check_webhook(const char *url, struct err *err)
+{
+	struct allow allow;
+	int rc;
+
+	if (str_blank(url))
+		return 0;
+	allow_load(&allow);
+	rc = webhook_check(url, &allow, err);
+	allow_free(&allow);
+	return rc == 0 ? allow_remember(err) : -1;
+}
+
+int
+watching_store(struct watch *w, const struct sandbox *sb, int64_t delay_s,
+    json_t *notes, json_t **kept_out, const struct until *until,
+    struct err *err)
+{
+	struct kept kept;
+
+	if (watching_check_webhook(w->webhook_url, err) == -1)
+		return -1;
+	check_command(w, notes);
+	if (keep_put(sb, &kept, until, err) == -1) {
+		kept_free(&kept);
+		return -1;
+	}
+	watch_set(&w->sandbox_key, kept.key);
+	if (kept.warning != NULL)
+		add_note(notes, kept.warning);
+	if (kept_out != NULL)
+		*kept_out = kept_json(&kept);
+	kept_free(&kept);
+	w->next_check_ts = (int64_t)time(NULL) + delay_s;
+	return watches_add(w, until, err);
+}
+
+void
+watching_ensure(json_t *notes, const struct until *until)
+{
+	const char *warning, *hint;
+	json_t *done;
+	struct err err;
+
+	if (service_ensure(&done, until, &err) == -1) {
+		add_note(notes, err.msg);
+		return;
+	}
+	warning = json_string_value(json_object_get(done, "warning"));
+	hint = json_string_value(json_object_get(done, "hint"));
+	if (warning != NULL)
+		add_note(notes, warning);
+	if (hint != NULL)
+		add_note(notes, hint);
+	json_decref(done);
+}
+
+void
+watching_set_note(json_t *result, const json_t *notes)
+{
+	const json_t *v;
+	struct buf b;
+	size_t i;
+
+	if (json_array_size(notes) == 0)
+		return;
+	buf_init(&b, SIZE_MAX);
+	for (i = 0; i < json_array_size(notes); i++) {
+		v = json_array_get(notes, i);
+		buf_addf(&b, "%s%s", i > 0 ? " " : "", json_string_value(v));
+	}
+	json_object_set_new(result, "watch_note", utf8_json(b.data, b.len));
+	buf_free(&b);
+}
+
+/* --- reading --------------------------------------------------------------
+ */
+
+int
+watching_get(struct call *call, int64_t id, struct watch *w, struct err *err)
+{
+	return watches_get(id, w, &call->until, err);
+}
+
+struct link *
+watching_link(struct call *call, const struct watch *w, struct err *err)
+{
+	const struct sandbox *sb = app_sandbox(call->app, w->sandbox_name, err);
+
+	return sb != NULL ? links_get(call->app->links, sb) : NULL;
+}
+
+int
+watching_look(struct call *call, const struct watch *w, int64_t lines,
+    size_t checkpoint_max, struct look *l, struct err *err)
+{
+	struct look_query q = { .log_lines = lines,
+		.log_max = LOOK_LOG_MAX,
+		.checkpoint_max = checkpoint_max };
+	struct link *link = watching_link(call, w, err);
+
+	memset(l, 0, sizeof(*l));
+	if (link == NULL)
+		return -1;
+	watch_look(l, link, w, &q, &call->until);
+	if (l->reached)
+		return 0;
+	*err = l->err;
+	look_free(l);
+	return -1;
+}
+
+json_t *
+watching_task(const struct look *l, const struct watch *w)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "tmux_session", json_string(l->name));
+	jobs_set_status(o, &l->job);
+	json_object_set_new(o, "log_tail",
+	    l->job.log_size >= 0 ? utf8_json(l->log.data, l->log.len)
+	                         : json_string("[log file not found]"));
+	json_object_set_new(o, "watch_id", json_integer(w->id));
+	return o;
+}
+
+json_t *
+watching_checkpoint(const struct watch *w, const char *text)
+{
+	json_t *o, *parsed;
+	struct err err;
+
+	if (text == NULL || text[0] == '\0')
+		return json_null();
+	o = json_object();
+	json_object_set_new(o, "raw", utf8_json(text, strlen(text)));
+	json_object_set_new(o, "format",
+	    utf8_json(w->checkpoint_format, strlen(w->checkpoint_format)));
+	if (!str_same(w->checkpoint_format, "json"))
+		return o;
+	parsed = decode_json(text, strlen(text), &err);
+	if (parsed != NULL)
+		json_object_set_new(o, "parsed", parsed);
+	return o;
+}
+
+json_t *
+watching_status(const struct until *until, struct err *err)
+{
+	return service_status(until, err);
+}

@@ -1,0 +1,542 @@
+"""Sync, both ways, against real ssh servers."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import stat
+import subprocess
+import time
+
+import pytest
+
+import rsmcp
+from agent import programs
+from rsmcp import SLOW
+from sshd import ROOT
+from trees import Maker, describe, same, write
+
+needs_root = pytest.mark.skipif(not ROOT, reason="needs root")
+long = pytest.mark.long
+
+NS = 10 ** 9
+
+
+class Syncer:
+    """An agent with both ends in a directory of this machine."""
+
+    def __init__(self, agent, place):
+        self.agent = agent
+        self.here = place / "here"
+        self.there = place / "there"
+        self.here.mkdir()
+
+    def call(self, tool, **arguments):
+        arguments.setdefault("local_path", str(self.here))
+        arguments.setdefault("remote_path", str(self.there))
+        return self.agent.run(None, tool=tool, **arguments)
+
+    def up(self, **arguments):
+        return self.call("sync_local_to_remote", **arguments)
+
+    def down(self, **arguments):
+        return self.call("sync_remote_to_local", **arguments)
+
+    def good(self, direction, **arguments):
+        result = getattr(self, direction)(**arguments)
+        assert not result.failed, result
+        assert result["mode"] in ("inline", "dry_run"), result
+        return result
+
+    def way(self, direction):
+        """Source and target."""
+        return (self.here, self.there) if direction == "up" else (
+            self.there, self.here)
+
+
+LARGE = {"REMOTE_SANDBOX_INLINE_SYNC_MAX_FILES": "1000000",
+         "REMOTE_SANDBOX_INLINE_SYNC_MAX_BYTES": str(1 << 40)}
+
+
+@pytest.fixture
+def syncer(new_agent, sshd, tmp_path):
+    return Syncer(new_agent(sshd.entry(), env=LARGE), tmp_path)
+
+
+def busybox_only(directory):
+    """A directory with busybox's programs and nothing else."""
+    directory.mkdir()
+    names = subprocess.run(["busybox", "--list"], capture_output=True,
+                           text=True, check=True).stdout.split()
+    for name in names:
+        (directory / name).symlink_to(shutil.which("busybox"))
+    return directory
+
+
+HOSTS = {
+    "gnu": lambda place: None,
+    "no perl": lambda place: programs(place / "bin", "perl"),
+    "no perl, no python": lambda place: programs(
+        place / "bin", "perl", "python", "pypy"),
+    "busybox": lambda place: busybox_only(place / "bin"),
+}
+
+
+@pytest.fixture(params=list(HOSTS))
+def any_host(request, new_agent, new_sshd, tmp_path):
+    path = HOSTS[request.param](tmp_path)
+    server = new_sshd(*(() if path is None else ("SetEnv PATH=%s" % path,)))
+    one = Syncer(new_agent(server.entry(), env=LARGE), tmp_path)
+    one.host = request.param
+    return one
+
+
+BOTH = pytest.mark.parametrize("direction", ["up", "down"])
+
+
+def small_tree(root):
+    write(root / "a.txt", "hello\n", mtime=1600000000 * NS + 123456789)
+    write(root / "run.sh", "#!/bin/sh\n", mode=0o755)
+    write(root / "empty")
+    write(root / "secret", "s", mode=0o600)
+    write(root / "sub/deep/er/x", b"\0\xff" * 3000)
+    (root / "hollow").mkdir()
+    (root / "link").symlink_to("a.txt")
+    (root / "dirlink").symlink_to("sub/deep")
+    (root / "dangling").symlink_to("nowhere")
+    (root / "outside").symlink_to("/etc/hostname")
+    (root / "hollow").chmod(0o750)
+    for path in (root / "sub/deep/er", root / "sub/deep", root / "sub"):
+        os.utime(path, ns=(1500000000 * NS + 7, 1500000000 * NS + 7))
+
+
+@BOTH
+def test_a_tree(any_host, direction):
+    """All of it arrives, as it is; again, nothing is to be done."""
+    source, target = any_host.way(direction)
+    source.mkdir(exist_ok=True)
+    small_tree(source)
+    first = any_host.good(direction)
+    name = "uploaded_files" if direction == "up" else "downloaded_files"
+    assert first[name] == 9, first
+    assert "problems" not in first, first
+    assert first["outside_links"] == ["outside"], first
+    same(source, target, dir_times=any_host.host in ("gnu", "no perl"))
+    again = any_host.good(direction)
+    assert again[name] == 0 and again["skipped_files"] == 9, again
+    # A change, a new file, one that goes.
+    write(source / "a.txt", "other\n")
+    write(source / "sub/new", "n")
+    (source / "run.sh").unlink()
+    (source / "link").unlink()
+    (source / "link").symlink_to("empty")
+    third = any_host.good(direction, delete_extras=True)
+    assert third[name] == 3, third
+    assert third["deleted_files"] == 1, third
+    same(source, target, dir_times=any_host.host in ("gnu", "no perl"))
+    assert not [p for p in target.rglob(".rsmcp-*")]
+
+
+@BOTH
+def test_odd_names(syncer, direction):
+    source, target = syncer.way(direction)
+    maker = Maker(1)
+    maker.grow(source, 150)
+    result = syncer.good(direction)
+    assert "problems" not in result, result
+    same(source, target)
+
+
+@BOTH
+@pytest.mark.parametrize("seed", range(4))
+def test_like_rsync(syncer, tmp_path, direction, seed):
+    """What comes out is what `rsync -a --delete` makes of it."""
+    if shutil.which("rsync") is None:
+        pytest.skip("there is no rsync")
+    source, target = syncer.way(direction)
+    other = tmp_path / "other"
+    maker = Maker(seed)
+    maker.grow(source, 60)
+    target.mkdir(exist_ok=True)
+    maker.grow(target, 20)
+    shutil.copytree(target, other, symlinks=True)
+    subprocess.run(["rsync", "-a", "--delete", "%s/" % target,
+                    "%s/" % other], check=True)
+    for _ in range(4):
+        result = syncer.good(direction, delete_extras=True,
+                             confirm_delete=True)
+        assert "problems" not in result, result
+        subprocess.run(["rsync", "-a", "--delete", "%s/" % source,
+                        "%s/" % other], check=True)
+        same(source, target)
+        # rsync forgets the time of a directory now and then.
+        same(other, target, dir_times=False)
+        maker.change(source, 12)
+
+
+@BOTH
+def test_excludes(syncer, direction):
+    """What is excluded is neither moved nor deleted, at any depth."""
+    source, target = syncer.way(direction)
+    target.mkdir(exist_ok=True)
+    for name in ("keep.py", "x.log", "data/big", "runs/exp1/a", "runs/b",
+                 "sub/.git/HEAD", "sub/node_modules/m/x", "a/__pycache__/p",
+                 "m.pyc", ".git/HEAD"):
+        write(source / name, "new")
+    for name in ("runs/exp1/old", "data/old", ".git/old", "gone",
+                 "sub/node_modules/old", "y.log"):
+        write(target / name, "old")
+    syncer.good(direction, excludes=["*.log", "data/", "runs/exp1"],
+                delete_extras=True, confirm_delete=True)
+    names = {str(path.relative_to(target)) for path in target.rglob("*")
+             if path.is_file()}
+    assert names == {"keep.py", "runs/b", "runs/exp1/old", "data/old",
+                     ".git/old", "sub/node_modules/old", "y.log"}
+
+
+@BOTH
+def test_gitignore(syncer, direction):
+    source, target = syncer.way(direction)
+    target.mkdir(exist_ok=True)
+    write(source / ".gitignore", "*.o\n/build/\n!keep.o\n")
+    write(source / "sub/.gitignore", "tmp\n")
+    for name in ("a.c", "a.o", "keep.o", "build/x", "sub/build/x", "sub/tmp",
+                 "sub/b.o"):
+        write(source / name, "1")
+    write(target / "build/old", "stays")
+    syncer.good(direction, use_gitignore=True, delete_extras=True,
+                confirm_delete=True)
+    names = {str(path.relative_to(target)) for path in target.rglob("*")
+             if path.is_file()}
+    assert names == {".gitignore", "sub/.gitignore", "a.c", "keep.o",
+                     "sub/build/x", "build/old"}
+
+
+@BOTH
+def test_dry_run_changes_nothing(syncer, direction):
+    source, target = syncer.way(direction)
+    source.mkdir(exist_ok=True)
+    small_tree(source)
+    plan = syncer.good(direction, dry_run=True)
+    assert plan["mode"] == "dry_run"
+    assert {"action": "copy", "path": "a.txt", "size": 6} in plan["plan"]
+    assert not target.exists() or not list(target.iterdir())
+
+
+@BOTH
+def test_checksum(syncer, direction):
+    """Same size and time, other content: only sums can tell."""
+    source, target = syncer.way(direction)
+    write(source / "a", "one", mtime=NS)
+    write(source / "b\nb", "two", mtime=NS)
+    write(source / "c", "same", mtime=NS)
+    syncer.good(direction)
+    write(source / "a", "eno", mtime=NS)
+    write(source / "b\nb", "owt", mtime=NS)
+    write(source / "c", "same", mtime=2 * NS)
+    name = "uploaded_files" if direction == "up" else "downloaded_files"
+    assert syncer.good(direction, dry_run=True)[name] == 1
+    assert syncer.good(direction, checksum=True)[name] == 2
+    same(source, target)
+
+
+@BOTH
+def test_checksum_of_a_single_file(syncer, direction):
+    source, target = syncer.way(direction)
+    near, far = ("local_path", "remote_path") if direction == "up" else (
+        "remote_path", "local_path")
+    for content in ("one", "eno"):
+        write(source / "a", content, mtime=NS)
+        syncer.good(direction, checksum=True, **{
+            near: str(source / "a"), far: str(target) + "/"})
+        assert (target / "a").read_text() == content
+
+
+@needs_root
+def test_what_was_not_put_in_place_is_not_counted(new_agent, sshd, account,
+                                                  tmp_path):
+    for name in ("good", "shut/bad", "shut/worse"):
+        write(tmp_path / "t" / name, "new")
+    agent = new_agent(sshd.entry(user=account.name), env=LARGE)
+    home = pathlib.Path(agent.good("mkdir -p t/shut; cd t; pwd").strip())
+    os.chown(home / "shut", 0, 0)       # not theirs any more
+    result = agent.run(None, tool="sync_local_to_remote",
+                       local_path=str(tmp_path / "t"), remote_path=str(home))
+    assert not result.failed, result
+    assert result["uploaded_files"] == 1, result
+    assert {p["path"] for p in result["problems"]} >= {
+        "shut/bad", "shut/worse"}, result
+    assert (home / "good").read_text() == "new"
+
+
+# --- Single files -----------------------------------------------------------
+
+@BOTH
+def test_single_files(syncer, direction):
+    source, target = syncer.way(direction)
+    source.mkdir(exist_ok=True)
+    target.mkdir(exist_ok=True)
+    file = write(source / "f -x'y", "one", mode=0o700, mtime=NS)
+    near, far = ("local_path", "remote_path") if direction == "up" else (
+        "remote_path", "local_path")
+
+    def go(to, name):
+        result = syncer.good(direction, **{near: str(file), far: to})
+        assert result["synced_type"] == "file"
+        done = pathlib.Path(name)
+        assert done.read_text() == "one"
+        assert done.stat().st_mode & 0o777 == 0o700
+        assert done.stat().st_mtime_ns == NS
+        return result
+
+    go(str(target), target / file.name)                 # into a directory
+    go(str(target / "new/"), target / "new")            # under another name
+    go(str(target / "fresh") + "/", target / "fresh" / file.name)
+    go(str(target / "p/q/r"), target / "p/q/r")         # parents are made
+    write(target / "old", "old content")
+    go(str(target / "old"), target / "old")             # over an old file
+    (target / "to").symlink_to("old")
+    write(target / "old", "stays")
+    assert go(str(target), target / file.name)["skipped_files"] == 1
+    empty = write(source / "empty")
+    syncer.good(direction, **{near: str(empty), far: str(target / "e")})
+    assert (target / "e").read_bytes() == b""
+
+
+def test_impossible_paths(syncer, tmp_path):
+    write(syncer.here / "f", "x")
+    write(tmp_path / "afile", "x")
+    for direction, words, arguments in (
+            ("up", "local_path", {"local_path": str(tmp_path / "none")}),
+            ("up", "is a file", {"remote_path": str(tmp_path / "afile")}),
+            ("up", "delete_extras", {"local_path": str(syncer.here / "f"),
+                                     "delete_extras": True}),
+            ("up", "neither", {"local_path": "/dev/null"}),
+            ("down", "does not exist", {"remote_path": "/no/such"}),
+            ("down", "neither", {"remote_path": "/dev/null"}),
+            ("up", "exclude", {"exclude_file": str(tmp_path / "nofile")}),
+            ("up", "empty", {"local_path": " "})):
+        result = getattr(syncer, direction)(**arguments)
+        assert result.failed and words in result["error"], (words, result)
+
+
+def test_home_on_both_sides(home, new_agent, sshd, tmp_path):
+    agent = new_agent(sshd.entry(), env=LARGE)
+    write(home.home / "proj" / "x", "1")
+    result = agent.run(None, tool="sync_local_to_remote",
+                       local_path="~/proj", remote_path="~/there/proj")
+    assert not result.failed, result
+    where = pathlib.Path(agent.good("cd; pwd").strip())
+    assert (where / "there/proj/x").read_text() == "1"
+    result = agent.run(None, tool="sync_remote_to_local",
+                       local_path="~/back", remote_path="~/there/proj/x")
+    assert not result.failed, result
+    assert (home.home / "back").read_text() == "1"
+    shutil.rmtree(where / "there")
+
+
+# --- Guards -----------------------------------------------------------------
+
+@BOTH
+def test_deletion_of_much_needs_a_word(syncer, direction):
+    source, target = syncer.way(direction)
+    source.mkdir(exist_ok=True)
+    write(source / "only", "x")
+    for n in range(120):
+        write(target / ("f%d" % n), "x")
+    result = getattr(syncer, direction)(delete_extras=True)
+    assert result.failed and "confirm_delete" in result["error"], result
+    assert "120 files" in result["error"]
+    assert len(list(target.iterdir())) == 120
+    result = syncer.good(direction, delete_extras=True, confirm_delete=True)
+    assert result["deleted_files"] == 120
+    assert [path.name for path in target.iterdir()] == ["only"]
+
+
+def test_nothing_is_followed(syncer, tmp_path):
+    """Links of the target lead nowhere: not for writing, not for deleting."""
+    outside = tmp_path / "outside"
+    write(outside / "precious", "p")
+    syncer.there.mkdir()
+    (syncer.there / "d").symlink_to(outside)
+    (syncer.there / "gone").symlink_to(outside)
+    write(syncer.here / "d/precious", "new")
+    result = syncer.good("up", delete_extras=True, confirm_delete=True)
+    assert (outside / "precious").read_text() == "p"
+    assert not (syncer.there / "gone").is_symlink()
+    same(syncer.here, syncer.there)
+    assert "problems" not in result, result
+
+
+def test_special_files_are_left_out(syncer):
+    write(syncer.here / "f", "x")
+    os.mkfifo(syncer.here / "pipe")
+    result = syncer.good("up")
+    assert [p["path"] for p in result["problems"]] == ["pipe"], result
+    os.mkfifo(syncer.there / "pipe2")
+    result = syncer.good("down")
+    assert {p["path"] for p in result["problems"]} >= {"pipe2"}, result
+
+
+@needs_root
+def test_unreadable_files(new_agent, sshd, account, tmp_path):
+    """They are named, and do not stop the rest."""
+    agent = new_agent(sshd.entry(user=account.name), env=LARGE)
+    agent.good("mkdir -p t/c && cd t && echo x | tee a b c/d && chmod 0 b c")
+    try:
+        result = agent.run(None, tool="sync_remote_to_local",
+                           remote_path="t", local_path=str(tmp_path / "l"))
+    finally:
+        agent.good("chmod 700 t/c; rm -rf t")
+    assert not result.failed, result
+    assert (tmp_path / "l/a").read_text() == "x\n"
+    assert {p["path"] for p in result["problems"]} == {"b", "c"}, result
+
+
+@needs_root
+def test_a_place_that_may_not_be_written(new_agent, sshd, account, tmp_path):
+    write(tmp_path / "x", "1")
+    agent = new_agent(sshd.entry(user=account.name), env=LARGE)
+    result = agent.run(None, tool="sync_local_to_remote",
+                       local_path=str(tmp_path), remote_path="/etc/sub")
+    assert result.failed and "/etc" in result["error"], result
+    assert "ermission denied" in result["error"], result
+
+
+def test_roots(new_agent, sshd, tmp_path):
+    allowed = tmp_path / "allowed"
+    write(allowed / "x", "1")
+    (allowed / "out").symlink_to(tmp_path)
+    agent = new_agent(sshd.entry(), env={
+        **LARGE, "REMOTE_SANDBOX_LOCAL_ROOTS": str(allowed)})
+    for path, ok in ((allowed, True), (allowed / "x", True),
+                     (tmp_path, False), (allowed / "out", False),
+                     ("/etc/hostname", False)):
+        result = agent.run(None, tool="sync_local_to_remote",
+                           local_path=str(path),
+                           remote_path=str(tmp_path / "there") + "/")
+        assert result.failed != ok, (path, result)
+        if not ok:
+            assert "REMOTE_SANDBOX_LOCAL_ROOTS" in result["error"]
+
+
+# --- Much, far, full, cut ---------------------------------------------------
+
+@BOTH
+def test_a_big_file(syncer, direction):
+    source, target = syncer.way(direction)
+    source.mkdir(exist_ok=True)
+    size = 50 * (1 << 20) + 4321
+    with open(source / "big", "wb") as file:
+        for n in range(51):
+            file.write(os.urandom(1 << 20)[:min(1 << 20, size - n * (1 << 20))])
+    write(source / "sub/small", "s")
+    syncer.good(direction)
+    same(source, target)
+    os.truncate(source / "big", 20 << 20)
+    syncer.good(direction)
+    same(source, target)
+    assert not list(target.glob(".rsmcp-*"))
+
+
+@needs_root
+@BOTH
+def test_a_full_disk(syncer, tmp_path, direction):
+    source, target = syncer.way(direction)
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", small],
+                   check=True)
+    try:
+        write(small / "t/old", "old")
+        for n in range(30):
+            write(source / ("f%d" % n), os.urandom(300000))
+        write(source / "old", "new")
+        where = {"up": "remote_path", "down": "local_path"}[direction]
+        result = getattr(syncer, direction)(**{where: str(small / "t")})
+        assert result.failed, result
+        assert "free" in result["error"] or "full" in result["error"], result
+        assert (small / "t/old").read_text() == "old"
+        for path in (small / "t").iterdir():
+            assert path.name == "old" or path.stat().st_size == 300000
+    finally:
+        subprocess.run(["umount", "-l", small], check=True)
+
+
+def masters(agent):
+    """Process ids of the connections of this test's server."""
+    return [int(line) for line in agent.good(
+        "ps -o ppid= -p $PPID").split()]
+
+
+@BOTH
+def test_a_cut_leaves_whole_files(syncer, sshd, direction):
+    """The link dies again and again; old or new, never half; at last all."""
+    source, target = syncer.way(direction)
+    target.mkdir(exist_ok=True)
+    old = {}
+    for n in range(40):
+        write(source / ("d%d/f" % n), os.urandom(400000), mtime=n * NS)
+        if n % 2:
+            old[n] = write(target / ("d%d/f" % n), b"old%d" % n).read_bytes()
+    syncer.agent.good("true")
+    cuts = 0
+    for delay in (0.03, 0.06, 0.1, 0.15, 0.2):
+        call = syncer.agent.begin(
+            None, tool="sync_local_to_remote" if direction == "up"
+            else "sync_remote_to_local", local_path=str(syncer.here),
+            remote_path=str(syncer.there))
+        time.sleep(delay * SLOW)
+        cuts += not syncer.agent.over(call)
+        sshd.cut()
+        syncer.agent.end(call)
+        for n in range(40):
+            path = target / ("d%d/f" % n)
+            if path.exists():
+                content = path.read_bytes()
+                assert content == old.get(n) or content == \
+                    (source / ("d%d/f" % n)).read_bytes(), path
+    assert cuts > 0
+    rsmcp.until("the login is tried again", lambda: not getattr(
+        syncer, direction)().failed)
+    same(source, target)
+    assert not [path for path in target.rglob(".rsmcp-*")]
+
+
+@BOTH
+def test_a_big_file_goes_on_where_it_was(syncer, sshd, direction):
+    source, target = syncer.way(direction)
+    target.mkdir(exist_ok=True)
+    write(source / "big", os.urandom(200 << 20))
+    syncer.agent.good("true")
+    call = syncer.agent.begin(
+        None, tool="sync_local_to_remote" if direction == "up"
+        else "sync_remote_to_local", local_path=str(syncer.here),
+        remote_path=str(syncer.there), token="t")
+    rsmcp.until("some pieces are there", lambda: any(
+        path.read_text().count("\n") > 3
+        for path in target.glob(".rsmcp-p*.done")))
+    sshd.cut()
+    result = syncer.agent.end(call)
+    assert result.failed, result
+    assert not (target / "big").exists()
+    done = [path.read_text().count("\n") - 1
+            for path in target.glob(".rsmcp-p*.done")]
+    before = next(target.glob(".rsmcp-p????????????????")).stat().st_ino
+    rsmcp.until("the login is tried again", lambda: not getattr(
+        syncer, direction)().failed)
+    assert (target / "big").stat().st_ino == before, "not the same part"
+    same(source, target)
+    assert done[0] > 2
+
+
+def test_progress(syncer):
+    for n in range(30):
+        write(syncer.here / ("f%d" % n), os.urandom(1000000))
+    call = syncer.agent.begin(None, tool="sync_local_to_remote", token="p",
+                              local_path=str(syncer.here),
+                              remote_path=str(syncer.there))
+    assert not syncer.agent.end(call).failed
+    seen = [params["progress"] for _, params in syncer.agent.progress["p"]]
+    assert seen == sorted(seen) and len(seen) >= 1
