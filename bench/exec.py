@@ -25,11 +25,11 @@ import shutil
 import signal
 import statistics
 import sys
-import tempfile
 import time
 
 from lib import far, peers
 from lib.relay import Relay
+from lib.stage import Stage, Verdict, report_load
 
 DELAY_MS = 25
 RC = "sleep 0.1\n"
@@ -61,48 +61,11 @@ class Case:
         return statistics.median(self.trips)
 
 
-class Bench:
-    """What is there while we measure; "stack" takes it all down again."""
-
-    def __init__(self, stack, options):
-        self.stack, self.options = stack, options
-        # Short: sockets are made below it.
-        self.dir = pathlib.Path(tempfile.mkdtemp(dir="/tmp", prefix="rb"))
-        stack.callback(shutil.rmtree, self.dir, ignore_errors=True)
-        self.dir.chmod(0o755)
-        (self.dir / "far").mkdir()
-        self.sshd = far.Sshd(self.dir / "far")
-        stack.callback(self.sshd.close)
-        self.skipped = {}       # name: why
-        self.places = 0
-
-    def account(self, **options):
-        account = far.Account(self.dir, **options)
-        self.stack.callback(account.close)
-        # Before the account goes, its processes have to.
-        self.stack.callback(self.sshd.close)
-        return account.name
-
-    def start(self, stack, kind, case):
-        """A contestant that is logged in, or None."""
-        self.places += 1
-        place = peers.Place(self.dir / f"n{self.places}", case.port,
-                            case.user, self.sshd.key)
-        try:
-            one = kind(place)
-            stack.callback(one.close)
-            one.warm()
-            return one
-        except peers.Broken as reason:
-            if kind is peers.Ours:
-                raise SystemExit(f"our server does not work: {reason}")
-            self.skipped[kind.name] = str(reason)
-            return None
-
+class Bench(Stage):
     def measure(self, case):
         """Everyone has a turn in each round; who begins changes."""
         with contextlib.ExitStack() as stack:
-            all_of_them = [self.start(stack, kind, case)
+            all_of_them = [self.start(stack, kind, case.port, case.user)
                            for kind in peers.EVERYONE
                            if kind.name not in self.skipped]
             everyone = [one for one in all_of_them if one is not None]
@@ -126,8 +89,9 @@ class Bench:
         """Rate, speed of output, memory."""
         count = self.options.calls
         with contextlib.ExitStack() as stack:
-            ours = self.start(stack, peers.Ours, case)
-            master = self.start(stack, peers.ControlMaster, case)
+            ours = self.start(stack, peers.Ours, case.port, case.user)
+            master = self.start(stack, peers.ControlMaster, case.port,
+                                case.user)
             began = time.perf_counter()
             for _ in range(count):
                 self.one_echo(ours)
@@ -152,27 +116,6 @@ class Bench:
             speeds["ssh"].append(FLOOD / master.pour(f"cat {path}") / 1e6)
         path.unlink()
         return {who: statistics.median(each) for who, each in speeds.items()}
-
-
-class Verdict:
-    """Prints targets; "good" as long as all were reached."""
-
-    def __init__(self):
-        self.good = True
-
-    def target(self, text, reached):
-        print(f"target: {text}: {'reached' if reached else 'MISSED'}")
-        self.good = self.good and reached
-
-
-def report_load(realtime):
-    load, count = os.getloadavg()[0], os.cpu_count()
-    note = ""
-    if load > count / 2:
-        note = "; this machine is busy, which distorts the figures"
-    if realtime:
-        note = "; measured before other work"
-    print(f"load average {load:.1f} on {count} processors{note}")
 
 
 def report_cases(cases, verdict):
@@ -227,12 +170,7 @@ def report_alone(count, rate, memory, peak, flood, verdict):
 
 def make_cases(bench, options):
     """The cases that can be had here."""
-    if far.ROOT:
-        plain = bench.account()
-    else:
-        plain = far.me()
-        print("skipped: the account without rc files, as only root can make "
-              f"one; {plain}'s own is used")
+    plain = bench.plain_account()
     port = bench.sshd.port
     relay = Relay(DELAY_MS, port)
     bench.stack.callback(relay.close)

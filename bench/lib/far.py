@@ -80,7 +80,8 @@ class Sshd:
         config.write_text("\n".join([
             "ListenAddress 127.0.0.1", f"Port {self.port}",
             f"HostKey {self.dir / 'host'}", "PidFile none", "UsePAM no",
-            "StrictModes no", f"AuthorizedKeysFile {authorized}"]) + "\n")
+            "StrictModes no", f"AuthorizedKeysFile {authorized}",
+            "Subsystem sftp internal-sftp"]) + "\n")
         self.process = subprocess.Popen(
             [SSHD, "-D", "-f", config, "-E", self.dir / "log"],
             stdin=subprocess.DEVNULL, start_new_session=True)

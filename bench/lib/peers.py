@@ -32,13 +32,18 @@ class Broken(Exception):
     """It does not work here, for this reason."""
 
 
+class Slow(Broken):
+    """It was not done in time."""
+
+
 class Place:
     """Where commands run, and the files one contestant has for itself."""
 
-    def __init__(self, directory, port, user, key):
+    def __init__(self, directory, port, user, key, near=None):
         self.dir = pathlib.Path(directory)
         self.dir.mkdir(mode=0o700)
         self.port, self.user, self.key = port, user, str(key)
+        self.near = near        # where files to be moved are, on this side
 
     def environment(self, **more):
         """Ours, but with nothing of the user's own files in it."""
@@ -49,6 +54,8 @@ class Place:
 
 class Server:
     """An MCP server.  Below it: how each is started and asked."""
+
+    patience_s = PATIENCE_S
 
     def __init__(self, place):
         self.place = place
@@ -84,8 +91,8 @@ class Server:
 
     def line(self):
         while b"\n" not in self.rest:
-            if not select.select([self.output], [], [], PATIENCE_S)[0]:
-                raise Broken(f"no answer within {PATIENCE_S} s")
+            if not select.select([self.output], [], [], self.patience_s)[0]:
+                raise Slow(f"no answer within {self.patience_s} s")
             data = os.read(self.output, 1 << 16)
             if not data:
                 raise Broken("it ended early")
@@ -107,10 +114,13 @@ class Server:
                 return message, took
 
     def run(self, command, **more):
+        return self.call(self.tool,
+                         self.arguments | {"command": command} | more)
+
+    def call(self, tool, arguments):
         """The text of the result, and seconds."""
-        reply, took = self.ask("tools/call", {
-            "name": self.tool,
-            "arguments": self.arguments | {"command": command} | more})
+        reply, took = self.ask("tools/call",
+                               {"name": tool, "arguments": arguments})
         result = reply.get("result", {"isError": True})
         if result.get("isError"):
             raise Broken(json.dumps(reply)[:300])

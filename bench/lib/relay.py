@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-CHUNK = 1 << 16
+CHUNK = 1 << 18
 ON_THE_WAY = 1 << 24        # bytes; beyond it the sender has to wait
 
 

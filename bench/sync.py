@@ -1,0 +1,476 @@
+#!/usr/bin/env python3
+"""Files to a far machine and back, side by side with others.
+
+A private sshd on loopback, and the same 25 ms away each way
+(bench/lib/relay.py).  Our server, rsync, scp and tar through ssh (these with a
+login each time and over an open master), MCP servers from npm and the one from
+PyPI whose tools ours has.  Servers are logged in before anything is measured.
+All take turns; the figures that count are the ratios of one run.  Cases:
+
+    first    a tree of small files to where there is nothing
+    same     again, with nothing changed
+    few      again, with ten files changed
+    fetch    the tree to here, where there is nothing
+    up       one big file there
+    down     one big file here
+    growth   trees of three sizes by our server alone, with its memory
+
+Who does not compare what is there takes no part in "same" and "few".  Who has
+used up its share of time has no more turns; who is not done in time is stopped
+and shown as "> N s".  Each copy is compared with what it is a copy of once.
+"""
+
+import argparse
+import contextlib
+import gc
+import os
+import pathlib
+import shutil
+import signal
+import statistics
+import sys
+import tempfile
+import time
+
+from lib import far, movers, peers, trees
+from lib.relay import Relay
+from lib.stage import Stage, Verdict, report_load
+
+DELAY_MS = 25
+PAUSE_S = 0.05
+CHANGED = 10
+FAR_PART = 8            # far away the others get so much less of the big file
+MIB = 1 << 20
+
+# What the figures have to reach.
+TAR_RATIO = 1.3
+ORIGINAL_RATIO = 10
+SCP_RATIO = 5
+SAME_RATIO = 0.3
+MEMORY_KB = 30 * 1024
+GROWTH = 1.3            # a file of the largest tree, in those of the middle one
+
+CASES = ("first", "same", "few", "fetch", "up", "down", "growth")
+TITLES = {
+    "first": "{files} small files to where there is nothing",
+    "same": "again, with nothing changed",
+    "few": "again, with {changed} files changed",
+    "fetch": "{files} small files to here",
+    "up": "one file of {big} MiB there",
+    "down": "one file of {big} MiB here",
+}
+BIG = ("up", "down")
+AGAIN = ("same", "few")
+
+
+class Network:
+    """A way to the far machine, and what it took everyone over it."""
+
+    def __init__(self, title, port, rounds, relay=None):
+        self.title, self.port, self.rounds = title, port, rounds
+        self.relay = relay
+        self.figures = {}       # by case, then by name
+        self.running = {}       # contestants, by name
+
+
+class Figure:
+    """What one contestant took for one case."""
+
+    def __init__(self, size):
+        self.size = size        # bytes, or None for a tree
+        self.took = []          # seconds
+        self.limit = None       # seconds after which it was stopped
+
+    def seconds(self):
+        return statistics.median(self.took) if self.took else self.limit
+
+    def cost(self):
+        """What to compare: seconds, or seconds for a byte."""
+        return self.seconds() / (self.size or 1)
+
+    def text(self):
+        if not self.took:
+            return f"> {self.limit:.0f} s"
+        if self.size:
+            return f"{self.size / self.seconds() / 1e6:.0f} MB/s"
+        return f"{self.seconds():.3f} s"
+
+
+class Bench(Stage):
+    def __init__(self, stack, options):
+        super().__init__(stack, options)
+        self.user = self.plain_account()
+        memory = pathlib.Path("/dev/shm")
+        if memory.is_dir() and not options.disk:
+            print("files are kept in memory (/dev/shm)")
+        else:
+            memory = pathlib.Path("/var/tmp")
+            print("files are kept on disk (/var/tmp)")
+        self.area = pathlib.Path(tempfile.mkdtemp(dir=memory, prefix="rb"))
+        stack.callback(shutil.rmtree, self.area, ignore_errors=True)
+        self.area.chmod(0o755)
+        self.near, self.far = self.area / "near", self.area / "far"
+        self.near.mkdir(mode=0o700)
+        self.far.mkdir(mode=0o755)
+        if far.ROOT:
+            shutil.chown(self.far, self.user)
+        self.paths = []         # of the small files
+        self.targets = 0
+
+    def tree(self):
+        root = self.near / "tree"
+        if not self.paths:
+            self.paths = trees.make(root, self.options.files)
+        return root
+
+    def big(self, mib):
+        path = self.near / f"big{mib}"
+        if not path.exists():
+            trees.make_file(path, mib * MIB)
+        return path
+
+    def source(self, network, case, kind):
+        """What is moved, on the side where it comes from, and its size."""
+        if case in BIG:
+            part = kind.part
+            if network.relay and kind is not movers.Ours:
+                part = max(part, FAR_PART)
+            mib = max(1, self.options.big // part)
+            path, size = self.big(mib), mib * MIB
+        else:
+            path, size = self.tree(), None
+        if case in ("fetch", "down"):
+            there = self.far / path.name
+            if not there.exists():
+                trees.copy(path, there, self.user)
+            path = there
+        return path, size
+
+    def contestant(self, network, kind):
+        """One that is logged in, or None; it stays for the next case."""
+        if kind.name in self.skipped:
+            return None
+        if kind.name not in network.running:
+            one = self.start(self.stack, kind, network.port, self.user,
+                             self.near)
+            if one is None:
+                return None
+            one.patience_s = self.options.limit
+            network.running[kind.name] = one
+        return network.running[kind.name]
+
+    def contest(self, network, case):
+        """Everyone has a turn in each round; who begins changes."""
+        everyone = []
+        for kind in movers.EVERYONE:
+            if (case in AGAIN and not kind.compares
+                    or case not in BIG and not kind.trees):
+                continue
+            if one := self.contestant(network, kind):
+                everyone.append(Turn(self, network, case, one, kind))
+        for number in range(network.rounds):
+            if case == "few":
+                trees.change(self.paths, CHANGED)
+            first = number % len(everyone)
+            for turn in everyone[first:] + everyone[:first]:
+                turn.take()
+        for turn in everyone:
+            turn.end()
+        network.figures[case] = {
+            turn.one.name: turn.figure for turn in everyone
+            if turn.figure.took or turn.figure.limit}
+
+    def grow(self, count):
+        """Seconds for the first time and for nothing changed, and memory."""
+        root, target = self.near / f"grow{count}", self.far / f"grow{count}"
+        trees.make(root, count)
+        first, again = [], []
+        rounds = self.options.rounds if count <= 10_000 else 1
+        for _ in range(rounds):
+            with contextlib.ExitStack() as stack:
+                ours = self.start(stack, movers.Ours, self.sshd.port,
+                                  self.user)
+                ours.patience_s = 600
+                trees.remove(target)
+                first.append(ours.up(root, target))
+                again.append(ours.up(root, target))
+                memory = ours.status_kb("VmHWM")
+        if wrong := trees.difference(root, target, True):
+            raise SystemExit(f"our copy of {count} files differs: {wrong}")
+        trees.remove(target)
+        trees.remove(root)
+        return statistics.median(first), statistics.median(again), memory
+
+
+class Turn:
+    """One contestant in one case."""
+
+    def __init__(self, bench, network, case, one, kind):
+        self.bench, self.network, self.case = bench, network, case
+        self.one = one
+        self.source, size = bench.source(network, case, kind)
+        self.figure = Figure(size)
+        self.over = self.checked = False
+        self.place = self.target = None
+        self.fresh = case not in AGAIN
+        if not self.fresh:
+            self.new_target()
+            trees.copy(self.source, self.target, bench.user)
+
+    def new_target(self):
+        """A path of which only the directory is there."""
+        self.end()
+        self.bench.targets += 1
+        here = self.case in ("fetch", "down")
+        side = self.bench.near if here else self.bench.far
+        self.place = side / f"copy{self.bench.targets}"
+        self.place.mkdir()
+        if far.ROOT and not here:
+            shutil.chown(self.place, self.bench.user)
+        self.target = self.place / self.source.name
+
+    def take(self):
+        if self.over:
+            return
+        if self.fresh:
+            self.new_target()
+        time.sleep(PAUSE_S)
+        down = self.case in ("fetch", "down")
+        try:
+            took = (self.one.down if down else self.one.up)(
+                self.source, self.target)
+        except peers.Slow:
+            self.figure.limit = self.one.patience_s
+            self.give_up()
+        except peers.Broken as reason:
+            self.fail(f"{self.case}: {reason}")
+        else:
+            self.figure.took.append(took)
+            self.over = sum(self.figure.took) > self.bench.options.share
+            self.check()
+
+    def check(self):
+        if self.checked:
+            return
+        self.checked = True
+        wrong = trees.difference(self.source, self.target,
+                                 isinstance(self.one, movers.Ours))
+        if wrong:
+            self.figure.took.clear()
+            self.fail(f"{self.case}: its copy differs: {wrong}")
+
+    def fail(self, why):
+        if isinstance(self.one, movers.Ours):
+            raise SystemExit(f"our server: {why}")
+        self.bench.skipped[self.one.name] = why
+        self.give_up()
+
+    def give_up(self):
+        """It may be busy with it still, so it is not used again."""
+        self.over = True
+        self.network.running.pop(self.one.name).close()
+
+    def end(self):
+        if self.place:
+            trees.remove(self.place)
+
+
+def report_case(case, networks, options):
+    print()
+    print(TITLES[case].format(files=options.files, changed=CHANGED,
+                              big=options.big)
+          + ": median, and times ours")
+    print(f"{'':22}" + "".join(f"{n.title:>28}" for n in networks))
+    ours = movers.Ours.name
+    for kind in movers.EVERYONE:
+        found = [n.figures[case].get(kind.name) for n in networks]
+        if not any(found):
+            continue
+        row = f"{kind.name:22}"
+        for network, figure in zip(networks, found):
+            if figure is None:
+                row += f"{'-':>28}"
+                continue
+            times = figure.cost() / network.figures[case][ours].cost()
+            more = "" if figure.took else "> "
+            note = "" if kind.name == ours else f"{more}{times:.2f}x"
+            if figure.size and figure.size != options.big * MIB:
+                note += f" ({figure.size // MIB})"
+            row += f"{figure.text():>12}{note:>16}"
+        print(row)
+    if case in BIG:
+        print("(N): a file of N MiB, as more would take minutes")
+
+
+class Judge:
+    """The targets of one case over one network."""
+
+    def __init__(self, case, network, verdict):
+        self.case, self.verdict = case, verdict
+        self.where = f"{case}, {network.title}"
+        self.figures = network.figures[case]
+        self.ours = self.figures[movers.Ours.name].cost()
+
+    def best(self, which):
+        """The best of those for which it holds, and its name."""
+        found = [(self.figures[kind.name].cost(), kind.name)
+                 for kind in movers.EVERYONE
+                 if kind is not movers.Ours and which(kind)
+                 and kind.name in self.figures]
+        return min(found, default=None)
+
+    def at_most(self, share, which, text):
+        best = self.best(which)
+        if best is None:
+            print(f"no figure: {self.where}: {text}")
+            return
+        ratio = self.ours / best[0]
+        self.verdict.target(f"{self.where}: {text} ({ratio:.2f}x of "
+                            f"{best[1]})", ratio <= share)
+
+    def faster(self, times, which, text):
+        best = self.best(which)
+        if best is None:
+            print(f"no figure: {self.where}: {text}")
+            return
+        ratio = best[0] / self.ours
+        stopped = not self.figures[best[1]].took
+        self.verdict.target(f"{self.where}: {text} "
+                            f"({'more than ' if stopped else ''}"
+                            f"{ratio:.1f}x)", ratio >= times)
+
+    def loopback(self):
+        self.at_most(1, lambda kind: kind.whole, "at least as fast as the "
+                     "best of those that replace whole files")
+        if self.case not in AGAIN:
+            self.at_most(TAR_RATIO, lambda kind: issubclass(kind, movers.Tar),
+                         f"within {TAR_RATIO}x of tar -x")
+        self.faster(ORIGINAL_RATIO, lambda kind: kind is movers.Original,
+                    f"{ORIGINAL_RATIO}x as fast as the original")
+
+    def far_away(self):
+        if self.case in BIG:
+            self.faster(SCP_RATIO, lambda kind: issubclass(kind, movers.Scp),
+                        f"{SCP_RATIO}x the throughput of scp")
+
+    def everywhere(self):
+        if self.case == "same":
+            self.at_most(SAME_RATIO,
+                         lambda kind: issubclass(kind, movers.Rsync),
+                         f"at most {SAME_RATIO}x of rsync's time")
+
+
+def judge(case, networks, verdict):
+    for network in networks:
+        one = Judge(case, network, verdict)
+        if network.relay:
+            one.far_away()
+        else:
+            one.loopback()
+        one.everywhere()
+
+
+def report_growth(bench, verdict):
+    print()
+    print("ours alone on loopback: seconds, microseconds a file, peak memory")
+    costs = []
+    for count in bench.options.growth:
+        first, again, memory = bench.grow(count)
+        costs.append((first / count, again / count))
+        print(f"{count:8} files   first {first:7.3f} s {first / count * 1e6:6.0f}"
+              f" us   same {again:7.3f} s {again / count * 1e6:6.0f} us"
+              f"   {memory / 1024:6.1f} MB")
+    for what, index in (("first", 0), ("same", 1)):
+        ratio = costs[-1][index] / costs[-2][index]
+        verdict.target(
+            f"growth is linear ({what}: a file among "
+            f"{bench.options.growth[-1]} takes {ratio:.2f}x of one among "
+            f"{bench.options.growth[-2]})", ratio <= GROWTH)
+    verdict.target(
+        f"at most {MEMORY_KB // 1024} MB for {bench.options.growth[-1]} "
+        f"files ({memory / 1024:.1f})", memory <= MEMORY_KB)
+
+
+def make_networks(bench, options):
+    networks = []
+    if "loopback" in options.network:
+        networks.append(Network("loopback", bench.sshd.port, options.rounds))
+    if "far" in options.network:
+        relay = Relay(DELAY_MS, bench.sshd.port)
+        bench.stack.callback(relay.close)
+        networks.append(Network(f"{2 * DELAY_MS} ms away", relay.port,
+                                options.far_rounds, relay))
+    return networks
+
+
+def read_options():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--binary", required=True, type=pathlib.Path)
+    parser.add_argument("--case", action="append", choices=CASES,
+                        help="only this one (can be repeated)")
+    parser.add_argument("--network", action="append",
+                        choices=("loopback", "far"), help="only this one")
+    parser.add_argument("--only", action="append", metavar="NAME",
+                        help="only contestants with this in their name, "
+                        "and ours")
+    parser.add_argument("--files", type=int, default=10_000,
+                        help="small files")
+    parser.add_argument("--big", type=int, default=1024,
+                        help="MiB of the big file")
+    parser.add_argument("--growth", type=int, nargs="+",
+                        default=[1000, 10_000, 100_000],
+                        help="files, each time")
+    parser.add_argument("--rounds", type=int, default=5,
+                        help="turns of each on loopback")
+    parser.add_argument("--far-rounds", type=int, default=3,
+                        help="turns of each far away")
+    parser.add_argument("--share", type=float, default=6,
+                        help="seconds after which one has no more turns")
+    parser.add_argument("--limit", type=float, default=10,
+                        help="seconds after which one is stopped")
+    parser.add_argument("--nice", type=int, default=0,
+                        help="run all of it at this niceness")
+    parser.add_argument("--disk", action="store_true",
+                        help="files on disk rather than in memory")
+    options = parser.parse_args()
+    options.case = options.case or CASES
+    options.network = options.network or ("loopback", "far")
+    return options
+
+
+def main():
+    options = read_options()
+    peers.Ours.binary = options.binary.resolve()
+    if far.SSHD is None or shutil.which("ssh") is None:
+        print("skipped: there is no sshd or no ssh")
+        return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    os.nice(options.nice)       # the children inherit it
+    gc.disable()
+    verdict = Verdict()
+    report_load()
+    with contextlib.ExitStack() as stack:
+        bench = Bench(stack, options)
+        for kind in movers.EVERYONE if options.only else ():
+            if kind is not movers.Ours and not any(
+                    part in kind.name for part in options.only):
+                bench.skipped[kind.name] = "not asked for"
+        networks = make_networks(bench, options)
+        for case in options.case:
+            if case == "growth":
+                report_growth(bench, verdict)
+                continue
+            for network in networks:
+                bench.contest(network, case)
+            report_case(case, networks, options)
+            judge(case, networks, verdict)
+        print()
+        print(f"{movers.SshMcp.name} moves single files only: no trees")
+        for name, why in bench.skipped.items():
+            print(f"skipped: {name}: {why}")
+    return 0 if verdict.good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
