@@ -23,12 +23,14 @@ const char script_boot[] = "exec sh -c 'IFS= read -r l && eval \"$l\"'";
  * input for itself: what it left of that is nobody's.  With children left it
  * keeps still until the channel is closed, so that they stay its children.  The
  * nap lets the report of the end travel before the next shell is started, which
- * is the dearest part of it all.
+ * is the dearest part of it all.  It tells as well whether a new bash is as it
+ * should be here (0): nothing that the environment brings along changes it.
  */
 static const char waiter[] =
     "unset RSMCP_WAITER; exec 5<&0 7>&2 8<> <(:) 2>&8 </dev/null; wait; "
     "f=/proc/$$/task/$$/children; [ -r $f ] || f=/dev/null; "
-    "echo \"$2 bash $3 ${f#/dev/null}\"; "
+    "echo \"$2 bash $3 "
+    "$([ \"$-$BASH_ENV$(declare -F)\" = hBc ]; echo $?) ${f#/dev/null}\"; "
     "while IFS=\" \" read -r -u 5 N M L; do "
     "RSMCP_CALL=$M setsid bash --norc -c \"$1\" "
     "<&5 2>&7 5<&- 7>&-; s=$?; g=; k=; "
@@ -44,24 +46,38 @@ static const char waiter[] =
 /*
  * The command shell.  Says that it is ready, on both streams, with its id,
  * its parent's and the time; takes a header of SCRIPT_HEADER bytes ("not-after
- * cwd-length command-length", filled up with blanks: a line would be read byte
- * by byte) and the two texts; runs the command.  A fourth word in the header
- * leaves it the rest of the input.
+ * cwd-length command-length kind", filled up with blanks: a line would be read
+ * byte by byte) and the two texts; runs the command.  The kind is "a" for texts
+ * of ASCII alone: another locale takes time.  A fifth word "s" leaves it the
+ * rest of the input.
+ *
+ * A fifth word of 32 letters is the nonce, for a command that is tame: then
+ * this shell, which nothing has changed, can tell its end itself if no process
+ * is left but itself.  That of a process costs more than all the rest, and the
+ * waiter's words about it are heard by nobody.
  */
 static const char command_shell[] =
     "printf \"%s %s %s %(%s)T\\n\" \"$RSMCP_CALL\" $$ $PPID -1; "
     "printf \"%s %s %s %(%s)T\\n\" \"$RSMCP_CALL\" $$ $PPID -1 >&2; "
     "read -r -N 64 REPLY || exit; set -- $REPLY; c=; "
-    "[ \"$2\" = 0 ] || LC_ALL=C IFS= read -r -N \"$2\" c; "
-    "REPLY=; [ \"$3\" = 0 ] || LC_ALL=C IFS= read -r -N \"$3\"; "
+    "if [ \"$4\" = a ]; then "
+    "[ \"$2\" = 0 ] || IFS= read -r -N \"$2\" c; "
+    "REPLY=; [ \"$3\" = 0 ] || IFS= read -r -N \"$3\"; "
+    "else [ \"$2\" = 0 ] || LC_ALL=C IFS= read -r -N \"$2\" c; "
+    "REPLY=; [ \"$3\" = 0 ] || LC_ALL=C IFS= read -r -N \"$3\"; fi; "
     "e=$EPOCHSECONDS; [ -n \"$e\" ] || printf -v e \"%(%s)T\" -1; "
     "[ \"$e\" -le \"$1\" ] || { echo stale >&8; exit 1; }; "
     "case $c in \"~\"|\"~/\"*) c=$HOME${c#\"~\"};; esac; "
     "[ -z \"$c\" ] || CDPATH= cd -- \"$c\" 2>/dev/null || "
     "{ echo cwd >&8; exit 1; }; "
-    "if [ -n \"$4\" ]; then echo stream >&8; exec 8>&-; "
+    "if [ \"$5\" = s ]; then echo stream >&8; exec 8>&-; "
     "else exec </dev/null 8>&-; fi; "
-    "unset -v c e; set --; eval \"$REPLY\"";
+    "unset -v c e; "
+    "[ ${#5} != 32 ] || { eval \"$REPLY\"; set -- $5 $?; "
+    "read -r REPLY </proc/$PPID/task/$PPID/children; "
+    "[ \"$REPLY\" != $$ ] || [ $2 -gt 128 ] || "
+    "{ echo \"$1 $2 -\"; echo \"$1 $2 -\" >&2; }; exit $2; }; "
+    "set --; eval \"$REPLY\"";
 
 /*
  * The same two for any POSIX shell, for one command.  $1 command shell, $2
@@ -72,7 +88,7 @@ static const char plain_waiter[] =
     "unset RSMCP_WAITER; exec 5<&0 6>&1 7>&2 2>/dev/null </dev/null; "
     "f=/proc/$$/task/$$/children; [ -r $f ] || f=/dev/null; "
     "case $3 in bash) k=plain;; *) k=sh;; esac; "
-    "echo \"$2 $k $5 ${f#/dev/null}\" >&6; "
+    "echo \"$2 $k $5 1 ${f#/dev/null}\" >&6; "
     "IFS=\" \" read -r N M L <&5; "
     "RSMCP_CALL=$M $4 $3 -c \"$1\" <&5 >&6 2>&7 5<&- 6>&- 7>&-; s=$?; k=; "
     "read -r k <$f; "

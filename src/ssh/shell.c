@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "base/str.h"
 #include "ssh/script.h"
+#include "ssh/tame.h"
 
 /* Noise of rc files before we come to speak; more is not an rc file. */
 #define NOISE_MAX ((size_t)4 << 20)
@@ -37,20 +38,37 @@ shell_prepare(struct shell *s, struct buf *out, const char *mark)
 	buf_addf(out, "%s %s %d\n", s->nonce, s->mark, 1);
 }
 
+static bool
+ascii(const char *text)
+{
+	for (; *text != '\0'; text++) {
+		if ((unsigned char)*text >= 0x80)
+			return false;
+	}
+	return true;
+}
+
 void
 shell_command(const struct shell *s, struct buf *out, int64_t not_after,
     const char *cwd, const char *command, bool keep_input)
 {
 	size_t n = cwd != NULL ? strlen(cwd) : 0, m = strlen(command);
 	bool plain = s->tier != SHELL_BASH;
-	char header[SCRIPT_HEADER + 1];
+	const char *last = keep_input ? "s" : "";
+	size_t begin = out->len;
 
-	snprintf(header, sizeof(header), "%" PRId64 " %zu %zu%s", not_after, n,
-	    m, keep_input ? " s" : "");
+	/* With longer texts the nonce would not fit into the header. */
+	if (!keep_input && s->loops && s->clean && n + m < 1000000 &&
+	    tame_command(command))
+		last = s->nonce;
+	buf_addf(out, "%" PRId64 " %zu %zu", not_after, n, m);
 	if (plain)
-		buf_addf(out, "%s\n", header);
+		buf_addf(out, " %s\n", last);
 	else
-		buf_addf(out, "%-*s", SCRIPT_HEADER, header);
+		buf_addf(out, " %c %s",
+		    ascii(command) && (n == 0 || ascii(cwd)) ? 'a' : 'b', last);
+	while (!plain && out->len - begin < SCRIPT_HEADER)
+		buf_addc(out, ' ');
 	if (n > 0)
 		buf_add(out, cwd, n);
 	if (plain && n > 0)
@@ -94,18 +112,19 @@ shell_open(const char *socket, const char *mark, const struct until *until,
 	return NULL;
 }
 
-/* "bash 0 /proc/1/task/1/children" */
+/* "bash 0 0 /proc/1/task/1/children" */
 static void
 take_greeting(struct shell *s, const char *text)
 {
 	bool children;
 	char tier[16] = "";
-	int reaper = -1, n = 0;
+	int reaper = -1, clean = -1, n = 0;
 
 	/* NOLINTNEXTLINE(cert-err34-c): a bad number reads as "no" */
-	sscanf(text, "%15s %d %n", tier, &reaper, &n);
+	sscanf(text, "%15s %d %d %n", tier, &reaper, &clean, &n);
 	children = n > 0 && text[n] == '/';
 	s->subreaper = reaper == 0 && children;
+	s->clean = clean == 0;
 	if (strcmp(tier, "bash") == 0)
 		s->tier = SHELL_BASH;
 	else if (strcmp(tier, "plain") == 0)

@@ -34,6 +34,7 @@ struct shell {
 	struct shell_stream out, err;
 	enum shell_tier tier;
 	bool subreaper; /* orphans come back to the waiter */
+	bool clean;     /* a new bash there is as bash comes */
 	bool loops;     /* it can run another command after this one */
 	char token[NONCE_LEN + 1];
 	char nonce[NONCE_LEN + 1];

@@ -611,6 +611,44 @@ def test_background_children_stay(agent, tag, new_tag):
         time.sleep(0.01)
 
 
+@pytest.mark.parametrize("command", [
+    "setsid -f sleep %s", "sh -c 'sleep %s & echo x'",
+    "echo x && sh -c 'sleep %s >/dev/null 2>&1 &'"])
+def test_children_of_a_tame_command_are_named(agent, tag, command):
+    """Its shell reports the end itself, but not if a process stays."""
+    result = agent.run(command % tag)
+    tag.runs()
+    assert result["background_pids"] == tag.pids(), result
+    assert agent.good("echo on") == "on\n"
+
+
+def test_tame_commands_end_as_they_end(agent):
+    for command, code, out, err in [
+            ("sh -c 'exit 7'", 7, "", ""),
+            ("sh -c 'kill -9 $$'", 137, "", None),
+            ("false || echo no >&2", 0, "", "no\n"),
+            ("echo a; sh -c 'echo b >&2; exit 128'", 128, "a\n", "b\n"),
+            ("seq 100000 | tail -n 1", 0, "100000\n", ""),
+            ("no-such-program", 127, "", None),
+            ("ls | ", 2, "", None),
+            ("cd / && pwd", 0, "/\n", "")] * 3:
+        result = agent.run(command)
+        assert result["exit_code"] == code, (command, result)
+        assert result["stdout"] == out, (command, result)
+        assert err is None or result["stderr"] == err, (command, result)
+
+
+@needs_root
+def test_no_shell_is_tame_that_the_environment_changed(new_account, new_agent,
+                                                       sshd):
+    account = new_account()
+    write_rc(account, ".bashrc", "export BASH_ENV=~/.env\n")
+    write_rc(account, ".env", "ls() { trap 'echo bye' EXIT; }\n")
+    agent = new_agent(sshd.entry(user=account.name))
+    for _ in range(3):
+        assert agent.good("ls") == "bye\n"
+
+
 @needs_root
 @pytest.mark.parametrize("tier_agent", TIERS[1:], indirect=True)
 def test_background_children_stay_that_cannot_be_named(tier_agent, tag):
