@@ -1,44 +1,20 @@
 """The repository as a plugin of Claude Code: what its files say, what its
-monitor prints, and what a real Claude Code makes of it.
-
-RSMCP_CLAUDE names that program; else it is the one of tests/agents, which
-"./dev test --long" installs.
-"""
+monitor prints, and what a real Claude Code makes of it."""
 
 import json
 import os
 import pathlib
 import re
 import select
-import shutil
 import subprocess
-
-import pytest
 
 import rsmcp
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-AGENT = ROOT / "tests/agents/node_modules/@anthropic-ai" / \
-    "claude-code-linux-x64/claude"
-CLAUDE = os.environ.get("RSMCP_CLAUDE") or str(AGENT)
-PARTS = (".claude-plugin", ".mcp.json", "monitors", "skills")
-
-needs_claude = pytest.mark.skipif(
-    not shutil.which(CLAUDE), reason="there is no Claude Code: npm ci in "
-    "tests/agents, or set RSMCP_CLAUDE")
 
 
 def read(name):
     return json.loads((ROOT / name).read_text())
-
-
-@pytest.fixture
-def path(tmp_path):
-    """A PATH with our program by its name."""
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin/remote-sandbox-mcp").symlink_to(
-        os.path.abspath(rsmcp.SERVER))
-    return "%s:%s" % (tmp_path / "bin", os.environ["PATH"])
 
 
 def test_the_manifest_has_the_version_of_the_program():
@@ -60,10 +36,11 @@ def has_open(pid, name):
 
 
 @rsmcp.needs_proc
-def test_the_monitor_prints_a_line_when_a_watched_job_ends(home, sshd, path):
+def test_the_monitor_prints_a_line_when_a_watched_job_ends(home, sshd,
+                                                           named_path):
     [monitor] = read("monitors/monitors.json")
     server = home.server([sshd.entry("box")])
-    env = rsmcp.environment(home.home, **home.env(PATH=path))
+    env = rsmcp.environment(home.home, **home.env(PATH=named_path))
 
     def start(command, **options):
         return subprocess.Popen(["sh", "-c", "exec " + command], env=env,
@@ -99,48 +76,16 @@ def test_the_monitor_prints_a_line_when_a_watched_job_ends(home, sshd, path):
     assert re.search(r"\bfailed\b", line) and "7" in line, line
 
 
-class Agent:
-    """A Claude Code of its own, with a copy of the plugin."""
-
-    def __init__(self, directory, home, path):
-        self.plugin = directory / "plugin"
-        self.plugin.mkdir()
-        for part in PARTS:
-            if (ROOT / part).is_dir():
-                shutil.copytree(ROOT / part, self.plugin / part)
-            else:
-                shutil.copy(ROOT / part, self.plugin)
-        self.cwd = directory
-        self.env = {"HOME": str(home), "PATH": path, "DISABLE_AUTOUPDATER":
-                    "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-                    "REMOTE_SANDBOX_LIST": '[{"host":"192.0.2.1"}]'}
-
-    def run(self, *args, status=0):
-        done = subprocess.run(
-            [CLAUDE, *args], env=self.env, cwd=self.cwd, text=True,
-            stdin=subprocess.DEVNULL, capture_output=True,
-            timeout=3 * rsmcp.PATIENCE_S)
-        assert done.returncode == status, done
-        return done.stdout
-
-
-@pytest.fixture
-def claude(tmp_path, home, path):
-    return Agent(tmp_path, home.home, path)
-
-
-@needs_claude
-def test_claude_code_finds_nothing_wrong_with_it(claude):
+def test_claude_code_finds_nothing_wrong_with_it(claude, plugin):
     said = claude.run("plugin", "validate", "--strict", str(ROOT))
     assert "Validation passed" in said
-    (claude.plugin / ".claude-plugin/plugin.json").write_text(
+    (plugin / ".claude-plugin/plugin.json").write_text(
         '{"name": "Not A Name"}')
-    claude.run("plugin", "validate", str(claude.plugin), status=1)
+    claude.run("plugin", "validate", str(plugin), status=1)
 
 
-@needs_claude
-def test_claude_code_installs_it_and_reaches_the_server(claude):
-    claude.run("plugin", "marketplace", "add", str(claude.plugin))
+def test_claude_code_installs_it_and_reaches_the_server(claude, plugin):
+    claude.run("plugin", "marketplace", "add", str(plugin))
     claude.run("plugin", "install", "remote-sandbox@remote-sandbox")
     details = claude.run("plugin", "details", "remote-sandbox")
     assert re.search(r"Skills \(1\)\s+remote-sandbox-script-exec", details)
