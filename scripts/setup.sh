@@ -18,7 +18,7 @@ needs_build='cmake=cmake ninja-build=ninja gcc=gcc libc6-dev
 needs_test="$needs_build clang=clang clang-format=clang-format
 	clang-tidy=clang-tidy llvm=llvm-symbolizer
 	cppcheck=cppcheck shellcheck=shellcheck
-	libcmocka-dev@cmocka python3-pytest python3-jsonschema
+	libcmocka-dev@cmocka python3-pytest python3-jsonschema python3-yaml
 	libarchive-tools=bsdtar zsh=zsh busybox=busybox fish=fish tcsh=tcsh mksh=mksh
 	tmux=tmux dash=dash rsync=rsync git=git npm=npm ca-certificates
 	curl=curl dbus-daemon=dbus-daemon libnotify-bin=notify-send
@@ -177,9 +177,10 @@ setup_brew()
 	PKG_CONFIG_PATH=$(brew --prefix)/opt/libarchive/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
 	export PKG_CONFIG_PATH
 	if [ "$1" != build ] && ! find_python; then
-		say "installing pytest and jsonschema into build/venv"
+		say "installing pytest, jsonschema and pyyaml into build/venv"
 		must venv python3 -m venv build/venv
-		must venv build/venv/bin/python3 -m pip install pytest jsonschema
+		must venv build/venv/bin/python3 -m pip install pytest jsonschema \
+		    pyyaml
 	fi
 }
 
@@ -225,6 +226,12 @@ sys.exit(not all(map(importlib.util.find_spec, ("pytest", "jsonschema"))))
 # it, and $NODE names another.
 clients_stamp=tests/clients/node_modules/.installed
 
+# What is to be installed in a directory, in short.
+npm_sum()
+{
+	cat "$1/package.json" "$1/package-lock.json" | cksum
+}
+
 setup_clients()
 {
 	force=
@@ -232,13 +239,28 @@ setup_clients()
 		force=--force
 		export NODE="${NODE-$(command -v node)}"
 	fi
-	sum=$(cat tests/clients/package.json tests/clients/package-lock.json |
-	    cksum)
+	sum=$(npm_sum tests/clients)
 	[ "$(cat $clients_stamp 2>/dev/null)" != "$sum" ] || return 0
 	say "installing the MCP clients of the tests (npm ci)"
 	must npm sh -c "cd tests/clients &&
 	    exec npm ci --ignore-scripts --loglevel=error $force"
 	echo "$sum" >$clients_stamp
+}
+
+# A real agent that the long tests hand the plugin to, 360 MB; without it that
+# test is skipped.
+setup_agents()
+{
+	stamp=tests/agents/node_modules/.installed
+	sum=$(npm_sum tests/agents)
+	[ "$(cat $stamp 2>/dev/null)" != "$sum" ] || return 0
+	say "installing the agents of the long tests (npm ci)"
+	if logged npm-agents sh -c 'cd tests/agents &&
+	    exec npm ci --ignore-scripts --loglevel=error'; then
+		echo "$sum" >$stamp
+	else
+		say "that failed: see build/log/npm-agents.log; going on"
+	fi
 }
 
 setup()

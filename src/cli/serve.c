@@ -11,6 +11,8 @@
 #include "mcp/mcp.h"
 #include "ssh/localhost.h"
 #include "tools/app.h"
+#include "tools/prompt.h"
+#include "tools/resource.h"
 
 extern const struct command command_serve;
 
@@ -46,6 +48,18 @@ claim_stdout(void)
 	return fd;
 }
 
+/* Prompts and resources are about sandboxes: without one there is nothing to
+ * show. */
+static void
+offer_more(struct mcp_def *def)
+{
+	if (def->app->config.count == 0)
+		return;
+	def->prompts = prompt_table;
+	def->resources = &resource_set;
+	def->candidates = resource_candidates;
+}
+
 /* With the client's descriptors in place. */
 static int
 serve(struct mcp_def *def, int out, int signals, bool local,
@@ -64,6 +78,7 @@ serve(struct mcp_def *def, int out, int signals, bool local,
 	if (rc == 0) {
 		def->app = app_new(config_file,
 		    host != NULL ? localhost_entry(host) : NULL, false);
+		offer_more(def);
 		rc = mcp_serve(def, STDIN_FILENO, out, signals, &err);
 		app_free(def->app);
 	}

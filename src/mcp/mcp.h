@@ -18,6 +18,8 @@
 #include "mcp/rpc.h"
 #include "tools/tool.h"
 
+struct prompt;
+struct resources;
 struct server;
 
 /* One request from arrival to reply. */
@@ -40,6 +42,10 @@ struct request {
 enum method_flags {
 	METHOD_THREAD = 1 << 0, /* may take long: runs in a call thread */
 	METHOD_CACHED = 1 << 1, /* modern results carry cache hints */
+	/* Unknown unless the definition has: */
+	METHOD_PROMPTS = 1 << 2,
+	METHOD_RESOURCES = 1 << 3,
+	METHOD_COMPLETION = 1 << 4,
 };
 
 struct method {
@@ -59,6 +65,12 @@ struct mcp_def {
 	const struct tool *const *tools;
 	struct app *app;              /* what the tools share, or NULL */
 	bool list_advanced;           /* tools/list shows advanced tools too */
+	const struct prompt *prompts; /* see tools/prompt.h; NULL: none */
+	const struct resources
+	    *resources; /* see tools/resource.h; NULL: none */
+	/* As resource_candidates(); NULL: nothing is completed. */
+	json_t *(*candidates)(struct call *call, const char *name,
+	    const json_t *others);
 	const struct method *methods; /* beside the engine's own; ends with a
 	                               * NULL name; NULL: none */
 	const char *capabilities; /* JSON object, added to ours; NULL: none */

@@ -59,22 +59,65 @@ ping(struct request *rq, struct rpc_fault *fault)
 	return json_object();
 }
 
+/* A cursor can only be a mistake then; but an empty one is sent by some for
+ * "from the start". */
+json_t *
+one_page(struct request *rq, const char *key, json_t *list,
+    struct rpc_fault *fault)
+{
+	const json_t *cursor = json_object_get(rq->msg.params, "cursor");
+	json_t *o;
+
+	if (cursor != NULL && !json_is_null(cursor) &&
+	    !(json_is_string(cursor) && json_string_length(cursor) == 0)) {
+		rpc_fail(fault, RPC_INVALID_PARAMS,
+		    "cursor is unknown: the list has one page");
+		json_decref(list);
+		return NULL;
+	}
+	o = json_object();
+	json_object_set_new(o, key, list);
+	return o;
+}
+
 const struct method server_methods[] = {
 	{ "initialize", V_LEGACY_FIRST, V_LEGACY_LAST, 0, initialize },
 	{ "ping", V_LEGACY_FIRST, V_LEGACY_LAST, 0, ping },
 	{ "server/discover", V_MODERN_FIRST, V_LAST, METHOD_CACHED, discover },
 	{ "tools/list", V_LEGACY_FIRST, V_LAST, METHOD_CACHED, tools_list },
 	{ "tools/call", V_LEGACY_FIRST, V_LAST, METHOD_THREAD, tools_call },
+	{ "prompts/list", V_LEGACY_FIRST, V_LAST,
+	    METHOD_CACHED | METHOD_PROMPTS, prompts_list },
+	{ "prompts/get", V_LEGACY_FIRST, V_LAST, METHOD_PROMPTS, prompts_get },
+	{ "completion/complete", V_LEGACY_FIRST, V_LAST,
+	    METHOD_THREAD | METHOD_COMPLETION, completion_complete },
+	{ "resources/list", V_LEGACY_FIRST, V_LAST,
+	    METHOD_THREAD | METHOD_CACHED | METHOD_RESOURCES, resources_list },
+	{ "resources/templates/list", V_LEGACY_FIRST, V_LAST,
+	    METHOD_CACHED | METHOD_RESOURCES, resources_templates },
+	{ "resources/read", V_LEGACY_FIRST, V_LAST,
+	    METHOD_THREAD | METHOD_CACHED | METHOD_RESOURCES, resources_read },
 	{ NULL },
 };
 
+/* Is there something that the method is about? */
+static bool
+has_use(const struct mcp_def *def, const struct method *m)
+{
+	return !(m->flags & METHOD_PROMPTS && def->prompts == NULL) &&
+	    !(m->flags & METHOD_RESOURCES && def->resources == NULL) &&
+	    !(m->flags & METHOD_COMPLETION && def->candidates == NULL);
+}
+
 static const struct method *
-find_in(const struct method *table, const char *name, enum version v)
+find_in(const struct method *table, const struct mcp_def *def, const char *name,
+    enum version v)
 {
 	const struct method *m;
 
 	for (m = table; m != NULL && m->name != NULL; m++) {
-		if (v >= m->first && v <= m->last && strcmp(m->name, name) == 0)
+		if (v >= m->first && v <= m->last &&
+		    strcmp(m->name, name) == 0 && has_use(def, m))
 			return m;
 	}
 	return NULL;
@@ -83,7 +126,7 @@ find_in(const struct method *table, const char *name, enum version v)
 const struct method *
 method_find(const struct server *s, const char *name, enum version v)
 {
-	const struct method *m = find_in(server_methods, name, v);
+	const struct method *m = find_in(server_methods, s->def, name, v);
 
-	return m != NULL ? m : find_in(s->def->methods, name, v);
+	return m != NULL ? m : find_in(s->def->methods, s->def, name, v);
 }

@@ -42,6 +42,12 @@ capabilities_json(const struct mcp_def *def)
 	json_t *more;
 
 	json_object_set_new(o, "tools", json_object());
+	if (def->prompts != NULL)
+		json_object_set_new(o, "prompts", json_object());
+	if (def->resources != NULL)
+		json_object_set_new(o, "resources", json_object());
+	if (def->candidates != NULL)
+		json_object_set_new(o, "completions", json_object());
 	if (def->capabilities != NULL) {
 		more = json_loads(def->capabilities, 0, NULL);
 		json_object_update(o, more);

@@ -46,6 +46,17 @@ extern const struct calls_ops server_calls_ops;
 json_t *tools_list(struct request *rq, struct rpc_fault *fault);
 json_t *tools_call(struct request *rq, struct rpc_fault *fault);
 json_t *tools_list_json(const struct mcp_def *def);
+json_t *prompts_list(struct request *rq, struct rpc_fault *fault);
+json_t *prompts_get(struct request *rq, struct rpc_fault *fault);
+json_t *completion_complete(struct request *rq, struct rpc_fault *fault);
+json_t *resources_list(struct request *rq, struct rpc_fault *fault);
+json_t *resources_templates(struct request *rq, struct rpc_fault *fault);
+json_t *resources_read(struct request *rq, struct rpc_fault *fault);
+
+/* The result of a request for a list that has one page: "list", taken over,
+ * under this key.  NULL and the fault if another page was asked for. */
+json_t *one_page(struct request *rq, const char *key, json_t *list,
+    struct rpc_fault *fault);
 
 /* Progress for a request that has a token, NULL else. */
 void request_progress(struct call *call, double done, double total,

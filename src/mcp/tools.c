@@ -27,23 +27,10 @@ tools_list_json(const struct mcp_def *def)
 	return list;
 }
 
-/* All tools fit one page, so a cursor can only be a mistake; but an empty
- * one is sent by some for "from the start". */
 json_t *
 tools_list(struct request *rq, struct rpc_fault *fault)
 {
-	const json_t *cursor = json_object_get(rq->msg.params, "cursor");
-	json_t *o;
-
-	if (cursor != NULL && !json_is_null(cursor) &&
-	    !(json_is_string(cursor) && json_string_length(cursor) == 0)) {
-		rpc_fail(fault, RPC_INVALID_PARAMS,
-		    "cursor is unknown: the list has one page");
-		return NULL;
-	}
-	o = json_object();
-	json_object_set(o, "tools", rq->server->tool_list);
-	return o;
+	return one_page(rq, "tools", json_incref(rq->server->tool_list), fault);
 }
 
 static json_t *

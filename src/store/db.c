@@ -566,6 +566,17 @@ default_path(struct err *err)
 	return path;
 }
 
+bool
+db_exists(void)
+{
+	struct err err;
+	char *path = default_path(&err);
+	bool there = path != NULL && access(path, F_OK) == 0;
+
+	free(path);
+	return there;
+}
+
 /* The handle is ours for now: make it good. */
 static int
 make_ready(const struct until *until, struct err *err)

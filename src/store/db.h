@@ -10,6 +10,7 @@
 #define STORE_DB_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -34,6 +35,9 @@ void db_give(struct db *db);
 
 /* Let go of the handle; the next db_take() opens it again. */
 void db_end(void);
+
+/* Is there a database yet?  For who wants to look and not to make one. */
+bool db_exists(void);
 
 /* What a user should know of (sentences), so far; a new array. */
 json_t *db_notes(void);

@@ -1,6 +1,9 @@
 #include "store/row.h"
 
+#include <string.h>
+
 #include "base/mem.h"
+#include "base/utf8.h"
 
 void
 row_bind_text(sqlite3_stmt *stmt, int at, const char *text)
@@ -53,4 +56,46 @@ row_finish(struct db *db, sqlite3_stmt *stmt, bool *did, int64_t *id,
 	}
 	db_give(db);
 	return rc;
+}
+
+static json_t *
+object_of(sqlite3_stmt *stmt)
+{
+	json_t *o = json_object();
+	int i;
+
+	for (i = 0; i < sqlite3_column_count(stmt); i++) {
+		const char *text = (const char *)sqlite3_column_text(stmt, i);
+		json_t *v;
+
+		if (sqlite3_column_type(stmt, i) == SQLITE_INTEGER)
+			v = json_integer(sqlite3_column_int64(stmt, i));
+		else
+			v = utf8_json(text != NULL ? text : "",
+			    text != NULL ? strlen(text) : 0);
+		json_object_set_new(o, sqlite3_column_name(stmt, i), v);
+	}
+	return o;
+}
+
+json_t *
+row_objects(const char *sql, size_t max, const struct until *until,
+    struct err *err)
+{
+	sqlite3_stmt *stmt;
+	struct db *db = row_take(sql, &stmt, until, err);
+	json_t *list;
+	int rc;
+
+	if (db == NULL)
+		return NULL;
+	row_bind_int(stmt, 1, (int64_t)max);
+	list = json_array();
+	while ((rc = db_step(db, stmt, err)) == 1)
+		json_array_append_new(list, object_of(stmt));
+	db_give(db);
+	if (rc == 0)
+		return list;
+	json_decref(list);
+	return NULL;
 }

@@ -29,4 +29,9 @@ struct db *row_take(const char *sql, sqlite3_stmt **stmt,
 int row_finish(struct db *db, sqlite3_stmt *stmt, bool *did, int64_t *id,
     struct err *err);
 
+/* The rows of a query with one parameter, the most it may give, as objects of
+ * integers and texts named after its columns; NULL on failure. */
+json_t *row_objects(const char *sql, size_t max, const struct until *until,
+    struct err *err);
+
 #endif

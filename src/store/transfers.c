@@ -291,3 +291,13 @@ transfers_unfinished(size_t max, int64_t **ids, size_t *count,
 	*count = n;
 	return 0;
 }
+
+json_t *
+transfers_newest(size_t max, const struct until *until, struct err *err)
+{
+	static const char sql[] =
+	    "SELECT id, sandbox_name, direction, status FROM transfer_tasks "
+	    "ORDER BY id DESC LIMIT ?1";
+
+	return row_objects(sql, max, until, err);
+}

@@ -7,6 +7,7 @@
 #ifndef STORE_TRANSFERS_H
 #define STORE_TRANSFERS_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -92,5 +93,10 @@ int transfers_restore(const struct transfer *t, const struct until *until,
  * allocated. */
 int transfers_unfinished(size_t max, int64_t **ids, size_t *count,
     const struct until *until, struct err *err);
+
+/* The newest ones, as {id, sandbox_name, direction, status}; NULL on
+ * failure. */
+json_t *transfers_newest(size_t max, const struct until *until,
+    struct err *err);
 
 #endif

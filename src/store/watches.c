@@ -687,6 +687,19 @@ watches_remove(int64_t id, const struct until *until, struct err *err)
 }
 
 json_t *
+watches_jobs(size_t max, const struct until *until, struct err *err)
+{
+	/* Of each group SQLite takes the other columns from the row with the
+	 * greatest id. */
+	static const char text[] =
+	    "SELECT sandbox_name, tmux_session, status, max(id) AS id "
+	    "FROM watches WHERE tmux_session <> '' "
+	    "GROUP BY sandbox_name, tmux_session ORDER BY id DESC LIMIT ?1";
+
+	return row_objects(text, max, until, err);
+}
+
+json_t *
 watches_counts(const struct until *until, struct err *err)
 {
 	static const char text[] =

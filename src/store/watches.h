@@ -135,6 +135,10 @@ int watches_cancel(int64_t id, const struct until *until, struct err *err);
 /* Remove one whose job was never started. */
 int watches_remove(int64_t id, const struct until *until, struct err *err);
 
+/* The jobs that were watched last, as {sandbox_name, tmux_session, status,
+ * id}; NULL on failure. */
+json_t *watches_jobs(size_t max, const struct until *until, struct err *err);
+
 /* {active, completed, failed, cancelled}, or NULL. */
 json_t *watches_counts(const struct until *until, struct err *err);
 

@@ -18,6 +18,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const LIMIT_MS = 60000;
 const CLOSE_MS = 1000;
 const INVALID_PARAMS = -32602;
+const SANDBOXES = '[{"name":"gpu 1","host":"192.0.2.1"}]';
 const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint',
 	'openWorldHint'];
 
@@ -41,10 +42,10 @@ export function readArguments(usage) {
 	};
 }
 
-// The environment the SDKs give a server, with a home of its own, and what
-// recorders and sanitizers need to know.
+// The environment the SDKs give a server, with a home of its own, a sandbox
+// that nobody reaches, and what recorders and sanitizers need to know.
 function environment(defaults, home) {
-	const env = { ...defaults, HOME: home };
+	const env = { ...defaults, HOME: home, REMOTE_SANDBOX_LIST: SANDBOXES };
 	for (const [name, value] of Object.entries(process.env))
 		if (/^RSMCP_|SAN_OPTIONS$/.test(name))
 			env[name] = value;
@@ -104,12 +105,44 @@ async function checkCall(client) {
 	ok('call: arguments nobody knows do no harm');
 }
 
-async function checkUnknownTool(client) {
-	const error = await client.call('no_such_tool', {}).then(
+async function rejects(promise, code) {
+	const error = await promise.then(
 		(result) => assert.fail(`a result came: ${JSON.stringify(result)}`),
 		(reason) => reason);
-	assert.equal(error.code, INVALID_PARAMS, String(error));
-	ok(`unknown tool: error ${error.code}`);
+	assert.equal(error.code, code, String(error));
+}
+
+async function checkUnknownTool(client) {
+	await rejects(client.call('no_such_tool', {}), INVALID_PARAMS);
+	ok(`unknown tool: error ${INVALID_PARAMS}`);
+}
+
+async function checkPrompts({ sdk }) {
+	const { prompts } = await sdk.listPrompts();
+	assert.deepEqual(prompts.map((prompt) => prompt.name),
+		['run_on_sandbox', 'long_training_run', 'diagnose_sandbox']);
+	const { messages: [message] } = await sdk.getPrompt(
+		{ name: 'diagnose_sandbox', arguments: { sandbox: 'gpu 1' } });
+	assert.equal(message.role, 'user');
+	assert.match(message.content.text, /^Sandbox: gpu 1\./m);
+	await rejects(sdk.getPrompt({ name: 'run_on_sandbox' }), INVALID_PARAMS);
+	const { completion } = await sdk.complete({
+		ref: { type: 'ref/prompt', name: 'run_on_sandbox' },
+		argument: { name: 'sandbox', value: 'g' } });
+	assert.deepEqual(completion.values, ['gpu 1']);
+	ok(`prompts: ${prompts.length}, one got, a sandbox's name completed`);
+}
+
+async function checkResources({ sdk }) {
+	const { resources } = await sdk.listResources();
+	assert.deepEqual(resources.map((resource) => resource.uri),
+		['sandbox://gpu%201/jobs']);
+	const { resourceTemplates } = await sdk.listResourceTemplates();
+	assert.equal(resourceTemplates.length, 4);
+	// One of the clients makes one code of both eras'.
+	await assert.rejects(sdk.readResource({ uri: 'sandbox://gpu2/jobs' }),
+		/unknown sandbox 'gpu2'; available: gpu 1/);
+	ok(`resources: ${resourceTemplates.length} templates`);
 }
 
 async function checkPing(client) {
@@ -172,8 +205,11 @@ async function runAll(client, expected, options) {
 	if (!options.fixture)
 		checkIdentity(client);
 	await checkList(client, options);
-	if (!options.fixture)
+	if (!options.fixture) {
 		await checkCall(client);
+		await checkPrompts(client);
+		await checkResources(client);
+	}
 	await checkUnknownTool(client);
 	if (expected.era === 'legacy')
 		await checkPing(client);

@@ -4,7 +4,7 @@
 #   inspector.sh SERVER ARGS...
 #
 # In each era: list the tools, with the Inspector's check that any client can
-# read their schemas, and call one.  NODE names the Node to use; else it is
+# read their schemas, call one, and get a prompt.  NODE names the Node to use; else it is
 # the one installed next to this file.
 
 set -eu
@@ -30,6 +30,9 @@ trap 'rm -rf "$scratch"' EXIT
 trap 'exit 1' HUP INT TERM
 HOME=$scratch
 export HOME
+# Prompts come with sandboxes.
+mkdir -p "$HOME/.config/remote-sandbox-mcp"
+echo '[{"host":"192.0.2.1"}]' >"$HOME/.config/remote-sandbox-mcp/config.json"
 
 fail()
 {
@@ -74,6 +77,10 @@ for era in legacy modern; do
 	holds 'JSON.stringify(JSON.parse(r.content[0].text)) ===
 		JSON.stringify(r.structuredContent)'
 	echo "ok $era: tools/call get_server_info"
+
+	inspect 0 --method prompts/get --prompt-name diagnose_sandbox -- "$@"
+	holds '/Sandbox: all of them/.test(r.messages[0].content.text)'
+	echo "ok $era: prompts/get"
 
 	inspect 5 --method tools/call --tool-name no_such_tool -- "$@"
 	echo "ok $era: tools/call of an unknown tool fails"

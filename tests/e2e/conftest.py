@@ -6,6 +6,7 @@ import pathlib
 import pytest
 
 import agent as agents
+import claude as agent_claude
 import rsmcp
 import sshd as ssh_servers
 
@@ -156,3 +157,26 @@ def new_tag():
 @pytest.fixture
 def tag(new_tag):
     return new_tag()
+
+
+# The program by its name, and a client that starts it so: see claude.py.
+
+@pytest.fixture
+def named_path(tmp_path):
+    """A PATH with our program by its name."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/remote-sandbox-mcp").symlink_to(
+        os.path.abspath(rsmcp.SERVER))
+    return "%s:%s" % (tmp_path / "bin", os.environ["PATH"])
+
+
+@pytest.fixture
+def claude(home, named_path):
+    if agent_claude.MISSING:
+        pytest.skip(agent_claude.MISSING)
+    return agent_claude.Claude(home, named_path)
+
+
+@pytest.fixture
+def plugin(tmp_path):
+    return agent_claude.copy_plugin(tmp_path / "plugin")

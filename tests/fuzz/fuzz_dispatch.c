@@ -16,6 +16,9 @@
 #include "base/utf8.h"
 #include "every.h"
 #include "mcp/server.h"
+#include "tools/prompt.h"
+#include "tools/resource.h"
+#include "tools/resource_uri.h"
 
 #define OUTPUT_MAX ((size_t)64 << 20)
 #define END_MS 20000
@@ -146,6 +149,55 @@ static const struct tool tool_wait = { .name = "wait",
 static const struct tool *const tools[] = { &tool_echo, &tool_text, &tool_fail,
 	&tool_raw, &tool_wait, NULL };
 
+static const struct prompt_arg prompt_args[] = {
+	{ "task", "What.", NULL },
+	{ "sandbox", "Where.", "here" },
+	{ 0 },
+};
+
+static const struct prompt prompts[] = {
+	{ "ask", "Ask", "Asks.", prompt_args, "{task} {sandbox} {" },
+	{ 0 },
+};
+
+static json_t *
+list_resources(struct call *call)
+{
+	(void)call;
+	return json_pack("[{s:s,s:s}]", "uri", "sandbox://a/jobs", "name", "a");
+}
+
+static json_t *
+templates(void)
+{
+	return json_pack("[{s:s,s:s}]", "uriTemplate",
+	    "sandbox://{sandbox}/jobs/{job}", "name", "a");
+}
+
+static json_t *
+read_resource(struct call *call, const char *uri, struct err *err)
+{
+	struct resource_uri u;
+	json_t *o = NULL;
+
+	(void)call;
+	if (resource_uri_parse(uri, &u, err) == 0)
+		o = json_pack("{s:s}", "text", u.sandbox);
+	resource_uri_free(&u);
+	return o;
+}
+
+static const struct resources resources = { list_resources, templates,
+	read_resource };
+
+static json_t *
+candidates(struct call *call, const char *name, const json_t *others)
+{
+	(void)call;
+	(void)others;
+	return json_pack("[s,s]", "gpu1", name);
+}
+
 static void
 on_response(void *data, const struct rpc_msg *msg)
 {
@@ -159,6 +211,9 @@ static const struct mcp_def def = {
 	.version = "0",
 	.instructions = "None.",
 	.tools = tools,
+	.prompts = prompts,
+	.resources = &resources,
+	.candidates = candidates,
 	.on_response = on_response,
 	.max_calls = 4,
 	.max_queued = 2,

@@ -46,6 +46,64 @@ def fails(script, root, *expected):
         assert line in output
 
 
+# README
+
+README = """# Name
+
+Text with `word` and a [file](docs/x.md).
+
+```sh
+run it    # a comment
+```
+
+## Part
+
+| `a` | b |
+"""
+
+
+@pytest.fixture
+def readmes(tmp_path):
+    plant(tmp_path, "docs/x.md", "")
+    plant(tmp_path, "README.md", README)
+    return tmp_path
+
+
+def translated(root, *changes):
+    text = README.replace("Text with", "Texte avec")
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    plant(root, "README.zh-CN.md", text)
+
+
+def test_a_translation_has_other_prose_and_comments(readmes):
+    translated(readmes, ("a comment", "un commentaire"), ("Part", "Partie"))
+    passes("check_readme.py", readmes)
+
+
+@pytest.mark.parametrize("old, new, told", [
+    ("run it", "run that", "has other code blocks"),
+    ("`word`", "word", "lacks word of"),
+    ("Texte", "`plus`", "has plus, which"),
+    ("docs/x.md", "docs/y.md", "lacks docs/x.md"),
+    ("| `a` | b |\n", "| `a` | b |\n| c | d |\n", "has other rows"),
+    ("## Part", "### Part", "is a section of another level"),
+    ("## Part", "## More\n\n## Part", "has 3 sections"),
+])
+def test_a_translation_that_differs_is_told(readmes, old, new, told):
+    translated(readmes, (old, new))
+    status, output = check("check_readme.py", readmes)
+    assert status == 1
+    assert told in output
+
+
+def test_a_link_of_the_readme_leads_somewhere(readmes):
+    translated(readmes)
+    (readmes / "docs/x.md").unlink()
+    fails("check_readme.py", readmes, "README.md:1: there is no docs/x.md")
+
+
 # Layers
 
 @pytest.fixture

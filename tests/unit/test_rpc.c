@@ -69,16 +69,6 @@ repeated(const char *before, const char *unit, size_t n, const char *after)
 }
 
 static void
-is_json(const json_t *made, const char *expected)
-{
-	json_t *e = json_loads(expected, JSON_DECODE_ANY, NULL);
-
-	assert_non_null(e);
-	assert_true(json_equal(made, e));
-	json_decref(e);
-}
-
-static void
 a_request_has_an_id_and_a_method(void **state)
 {
 	(void)state;

@@ -132,6 +132,25 @@ those_that_have_not_ended_are_listed(void **state)
 }
 
 static void
+the_newest_are_told_in_brief(void **state)
+{
+	json_t *list;
+
+	(void)state;
+	assert_false(db_exists());
+	new_transfer();
+	assert_true(db_exists());
+	new_transfer();
+	new_transfer();
+	list = transfers_newest(2, &soon, &err);
+	assert_int_equal(json_array_size(list), 2);
+	is_json(json_array_get(list, 0),
+	    "{\"id\":3,\"sandbox_name\":\"box\",\"direction\":"
+	    "\"local_to_remote\",\"status\":\"queued\"}");
+	json_decref(list);
+}
+
+static void
 a_worker_can_put_its_row_back(void **state)
 {
 	struct transfer t;
@@ -192,6 +211,7 @@ main(void)
 		TEST(it_runs_and_ends_once),
 		TEST(one_that_was_cancelled_does_not_begin),
 		TEST(those_that_have_not_ended_are_listed),
+		TEST(the_newest_are_told_in_brief),
 		TEST(a_worker_can_put_its_row_back),
 		TEST(odd_values_are_read_without_harm),
 	};

@@ -438,6 +438,28 @@ watches_are_counted_listed_and_removed(void **state)
 	assert_int_equal(watches_get(1, &w, &soon, &err), -1);
 }
 
+static void
+the_jobs_watched_last_are_told_once_each(void **state)
+{
+	json_t *list;
+
+	(void)state;
+	new_watch(0);
+	new_watch(0);
+	new_watch(0);
+	must(watches_started(1, "first", "/x", &soon, &err));
+	must(watches_cancel(3, &soon, &err));
+	list = watches_jobs(10, &soon, &err);
+	assert_int_equal(json_array_size(list), 2);
+	is_json(json_array_get(list, 0),
+	    "{\"sandbox_name\":\"box\",\"tmux_session\":\"job\","
+	    "\"status\":\"cancelled\",\"id\":3}");
+	is_json(json_array_get(list, 1),
+	    "{\"sandbox_name\":\"box\",\"tmux_session\":\"first\","
+	    "\"status\":\"active\",\"id\":1}");
+	json_decref(list);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, store_end)
 
 int
@@ -457,6 +479,7 @@ main(void)
 		TEST(odd_values_are_read_without_harm),
 		TEST(news_of_the_daemon_are_replaced),
 		TEST(watches_are_counted_listed_and_removed),
+		TEST(the_jobs_watched_last_are_told_once_each),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
