@@ -46,7 +46,8 @@ static const char waiter[] =
  * its parent's and the time; takes a header of SCRIPT_HEADER bytes ("not-after
  * cwd-length command-length", filled up with blanks: a line would be read byte
  * by byte) and the two texts; runs the command.  A fourth word in the header
- * leaves it the rest of the input.
+ * leaves it the rest of the input.  A blank keeps eval from taking a command
+ * that begins with a dash for an option.
  */
 static const char command_shell[] =
     "printf \"%s %s %s %(%s)T\\n\" \"$RSMCP_CALL\" $$ $PPID -1; "
@@ -61,7 +62,7 @@ static const char command_shell[] =
     "{ echo cwd >&8; exit 1; }; "
     "if [ -n \"$4\" ]; then echo stream >&8; exec 8>&-; "
     "else exec </dev/null 8>&-; fi; "
-    "unset -v c e; set --; eval \"$REPLY\"";
+    "unset -v c e; set --; eval \" $REPLY\"";
 
 /*
  * The same two for any POSIX shell, for one command.  $1 command shell, $2
@@ -89,7 +90,7 @@ static const char plain_command_shell[] =
     "case $c in \"~\"|\"~/\"*) c=$HOME${c#\"~\"};; esac; "
     "[ -z \"$c\" ] || CDPATH= cd -- \"$c\" 2>/dev/null || "
     "{ echo \"$RSMCP_CALL cwd\"; exit 1; }; "
-    "unset c n m t e k; eval \"$r\"";
+    "unset c n m t e k; eval \" $r\"";
 
 /*
  * Chooses the best that the host allows.  Orphans of a command come back to
