@@ -11,6 +11,7 @@
 
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "cli/command.h"
 #include "ssh/askpass.h"
 #include "ssh/knownhost.h"
@@ -130,6 +131,10 @@ main(int argc, char **argv)
 	if (argc < 2)
 		return cli_serve(NULL, false);
 	c = command_find(argv[1]);
+	/* Who comes from the server "remote-ssh" has "node .../index.js" in the
+	 * client's settings, and may have changed the program alone. */
+	if (c == NULL && argc == 2 && str_ends(argv[1], "/index.js"))
+		return cli_serve(NULL, false);
 	if (c == NULL) {
 		fprintf(stderr,
 		    "remote-sandbox-mcp: unknown command '%s'\n"

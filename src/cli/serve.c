@@ -4,25 +4,34 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "cli/command.h"
 #include "mcp/mcp.h"
 #include "ssh/localhost.h"
 #include "tools/app.h"
 #include "tools/prompt.h"
 #include "tools/resource.h"
+#include "tools/toolset.h"
 
 extern const struct command command_serve;
 
-static const char instructions[] =
+static const char sandbox_words[] =
     "Remote machines reached by SSH, as sandboxes. list_sandboxes shows "
     "them (with check_resources: which is idle); select_sandbox sets the "
     "default, or pass sandbox_name to any tool. exec_bash runs commands of "
     "up to about two minutes; list_remote_files and read_remote_file look at "
     "files. A failed connection says what to do; "
     "get_server_info tells about the local side.";
+
+static const char remote_ssh_words[] =
+    "One remote machine, reached by SSH. remote_bash runs commands there, long "
+    "ones with run_in_background, which gives an ID for remote_bash_output; "
+    "remote_file_read reads files, with limit alone the end of a log.";
 
 static const char on_terminal[] =
     "remote-sandbox-mcp is an MCP server: a client starts it and talks JSON "
@@ -60,6 +69,66 @@ offer_more(struct mcp_def *def)
 	def->candidates = resource_candidates;
 }
 
+/* What a person should know of SSH_HOST: its tools have no way to say it. */
+static void
+tell_ssh_host(const json_t *said)
+{
+	const json_t *text;
+	size_t i;
+
+	json_array_foreach (said, i, text) {
+		if (str_starts(json_string_value(text), "SSH_HOST"))
+			log_warn("%s", json_string_value(text));
+	}
+}
+
+/* The tools that this client gets, and how the server calls itself then; the
+ * caller frees the table. */
+static const struct tool **
+choose_tools(struct mcp_def *def, char **instructions)
+{
+	const char *word = getenv(TOOLSET_VARIABLE);
+	const struct config *c = &def->app->config;
+	const struct tool **table;
+	enum toolset set;
+	bool unknown;
+
+	set = toolset_choose(word, c, &unknown);
+	if (unknown)
+		log_warn("%s must be " TOOLSET_WORDS ", not '%.100s'",
+		    TOOLSET_VARIABLE, word);
+	if (set != TOOLSET_SANDBOX) {
+		tell_ssh_host(c->problems);
+		tell_ssh_host(c->notes);
+	}
+	if (set == TOOLSET_REMOTE_SSH) {
+		def->name = "remote-ssh";
+		def->title = "Remote SSH";
+	} else {
+		offer_more(def);
+	}
+	*instructions =
+	    xasprintf("%s%s%s", set != TOOLSET_REMOTE_SSH ? sandbox_words : "",
+	        set == TOOLSET_ALL ? " " : "",
+	        set != TOOLSET_SANDBOX ? remote_ssh_words : "");
+	def->instructions = *instructions;
+	table = toolset_table(set);
+	def->tools = table;
+	return table;
+}
+
+static int
+serve_app(struct mcp_def *def, int out, int signals, struct err *err)
+{
+	char *instructions;
+	const struct tool **table = choose_tools(def, &instructions);
+	int rc = mcp_serve(def, STDIN_FILENO, out, signals, err);
+
+	free(table);
+	free(instructions);
+	return rc;
+}
+
 /* With the client's descriptors in place. */
 static int
 serve(struct mcp_def *def, int out, int signals, bool local,
@@ -78,8 +147,7 @@ serve(struct mcp_def *def, int out, int signals, bool local,
 	if (rc == 0) {
 		def->app = app_new(config_file,
 		    host != NULL ? localhost_entry(host) : NULL, false);
-		offer_more(def);
-		rc = mcp_serve(def, STDIN_FILENO, out, signals, &err);
+		rc = serve_app(def, out, signals, &err);
 		app_free(def->app);
 	}
 	localhost_stop(host);
@@ -95,8 +163,6 @@ cli_serve(const char *config_file, bool local)
 		.name = "remote-sandbox",
 		.title = "Remote Sandbox",
 		.version = RSMCP_VERSION,
-		.instructions = instructions,
-		.tools = tool_table,
 		.list_advanced = tool_advanced_listed(),
 	};
 	int out, status;

@@ -21,7 +21,10 @@ show_json(int rc, const json_t *result, const struct err *err)
 		o = json_object();
 		json_object_set_new(o, "error",
 		    utf8_json(err->msg, strlen(err->msg)));
-		if (result != NULL)
+		if (json_is_string(result))
+			json_object_set(o, "output",
+			    (json_t *)(uintptr_t)result);
+		else if (result != NULL)
 			json_object_update_missing(o,
 			    (json_t *)(uintptr_t)result);
 		result = o;
@@ -115,9 +118,8 @@ show_text(int rc, const json_t *result, const struct err *err)
 {
 	if (rc == -1) {
 		fprintf(stderr, "error: %s\n", err->msg);
-		if (result != NULL)
-			show_fields(result, 0);
-		return;
+		if (result == NULL)
+			return;
 	}
 	if (json_is_string(result))
 		printf("%s\n", json_string_value(result));

@@ -174,6 +174,39 @@ add_single(struct config *c, const struct config_sources *src)
 	free(key);
 }
 
+/* Last, so that a project's file never changes which sandbox is the active
+ * one of who has others. */
+static void
+add_ssh_host(struct config *c, const struct config_sources *src)
+{
+	const char *where =
+	    src->ssh->from_file ? "SSH_HOST in .env" : "SSH_HOST";
+	size_t before = c->count;
+	char *note = NULL;
+	struct err err;
+	json_t *entry;
+
+	if (src->ssh->note != NULL)
+		say(c->notes, "SSH_HOST", src->ssh->note);
+	c->ssh_host_set = sshhost_given(src->ssh);
+	if (!c->ssh_host_set)
+		return;
+	entry = sshhost_entry(src->ssh, src->home, &note, &err);
+	if (note != NULL)
+		say(c->notes, where, note);
+	free(note);
+	if (entry == NULL) {
+		say(c->problems, where, err.msg);
+		return;
+	}
+	if (config_find(c, json_string_value(json_object_get(entry, "name"))))
+		json_object_set_new(entry, "name", json_string("SSH_HOST"));
+	add_entry(c, entry, where, src->home, false);
+	if (c->count > before)
+		c->sandboxes[before].ssh_host = true;
+	json_decref(entry);
+}
+
 static bool
 readable_by_others(const char *path)
 {
@@ -308,6 +341,8 @@ config_load(struct config *c, const struct config_sources *src)
 	spread_default_names(c, from_env);
 	drop_duplicates(c, from_env);
 	drop_shadowed(c, from_env);
+	if (src->ssh != NULL)
+		add_ssh_host(c, src);
 }
 
 void
@@ -344,7 +379,8 @@ none_usable(const struct config *c, struct err *err)
 	return err_set(err, ERR_NOT_FOUND,
 	    "no sandboxes are configured; set REMOTE_SANDBOX_LIST to a JSON "
 	    "array such as [{\"name\": \"gpu1\", \"host\": \"gpu1\"}] in the "
-	    "environment of this server, or write it to its config.json");
+	    "environment of this server, or write it to its config.json; or "
+	    "set SSH_HOST to one machine that ssh knows");
 }
 
 const struct sandbox *
@@ -374,6 +410,28 @@ config_pick(const struct config *c, const char *name, const char *active,
 	    (int)utf8_cut(name, strlen(name), NAME_SHOWN), name, names.data,
 	    i < c->count ? ", ..." : "");
 	buf_free(&names);
+	return NULL;
+}
+
+const struct sandbox *
+config_pick_ssh_host(const struct config *c, const char *active,
+    struct err *err)
+{
+	const char *why = "no machine";
+	const json_t *problem;
+	size_t i;
+
+	if (!c->ssh_host_set)
+		return config_pick(c, "", active, err);
+	for (i = 0; i < c->count; i++) {
+		if (c->sandboxes[i].ssh_host)
+			return &c->sandboxes[i];
+	}
+	json_array_foreach (c->problems, i, problem) {
+		if (str_starts(json_string_value(problem), "SSH_HOST"))
+			why = json_string_value(problem);
+	}
+	err_set(err, ERR_INVALID, "Sandbox configuration error: %s", why);
 	return NULL;
 }
 

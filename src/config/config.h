@@ -2,8 +2,8 @@
  * The configuration: which sandboxes there are.
  *
  * Sources, in this order: REMOTE_SANDBOX_LIST, or REMOTE_HOST and its
- * companions; then the configuration file.  A broken entry is left out and
- * told about; it never stops the others, nor the server.
+ * companions; then the configuration file; then SSH_HOST.  A broken entry is
+ * left out and told about; it never stops the others, nor the server.
  */
 #ifndef CONFIG_CONFIG_H
 #define CONFIG_CONFIG_H
@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "config/sandbox.h"
+#include "config/sshhost.h"
 
 #define CONFIG_FILE_MAX ((size_t)1 << 20)
 #define CONFIG_SANDBOXES_MAX 1000
@@ -26,6 +27,7 @@ struct config_sources {
 	bool file_named;  /* the user named it: it has to exist */
 	const char *home;
 	const json_t *first; /* an entry to come before all others, or NULL */
+	const struct sshhost *ssh; /* SSH_HOST ... */
 };
 
 struct config {
@@ -36,9 +38,11 @@ struct config {
 	bool list_set;    /* for the diagnostics of list_sandboxes */
 	size_t list_length;
 	bool host_set;
+	bool ssh_host_set;
 };
 
-/* The sources as the environment has them; "file" from --config or NULL. */
+/* The sources as the environment has them, but for "first" and "ssh"; "file"
+ * from --config or NULL. */
 void config_sources(struct config_sources *src, const char *file, char **path);
 
 /* Take the variables that may hold a secret out of our environment, so that no
@@ -58,6 +62,11 @@ const struct sandbox *config_find(const struct config *c, const char *name);
  * configuration and how to mend it.
  */
 const struct sandbox *config_pick(const struct config *c, const char *name,
+    const char *active, struct err *err);
+
+/* The sandbox of SSH_HOST; if that is not set, "active".  The error as above.
+ */
+const struct sandbox *config_pick_ssh_host(const struct config *c,
     const char *active, struct err *err);
 
 /* Add the entries of a JSON text (an array, or an object with "sandboxes").

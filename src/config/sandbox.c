@@ -153,6 +153,19 @@ get_list(const json_t *entry, const char *field, json_t **out, struct err *err)
 	return 0;
 }
 
+static int
+get_bool(const json_t *entry, const char *field, bool *out, struct err *err)
+{
+	const json_t *v = json_object_get(entry, field);
+
+	if (v == NULL || json_is_null(v))
+		return 0;
+	if (!json_is_boolean(v))
+		return wrong(err, field, "must be true or false");
+	*out = json_is_true(v);
+	return 0;
+}
+
 /* A list that is a command: not empty. */
 static int
 get_command(const json_t *entry, const char *field, json_t **out,
@@ -271,6 +284,7 @@ parse_login(struct sandbox *sb, const json_t *entry, const char *home,
 	        -1 ||
 	    get_command(entry, "key_passphrase_command",
 	        &sb->key_passphrase_command, err) == -1 ||
+	    get_bool(entry, "other_keys", &sb->other_keys, err) == -1 ||
 	    get_string(entry, "key_file", &key, err) == -1)
 		return -1;
 	if (key != NULL) {
@@ -337,10 +351,10 @@ static void
 note_unknown(const json_t *entry, json_t *unknown)
 {
 	static const char *const known[] = { "name", "host", "user", "port",
-		"password", "password_command", "key_file", "key_passphrase",
-		"key_passphrase_command", "host_key", "host_key_policy",
-		"workdir", "connect_timeout_s", "control_persist_s",
-		"ssh_options", NULL };
+		"password", "password_command", "key_file", "other_keys",
+		"key_passphrase", "key_passphrase_command", "host_key",
+		"host_key_policy", "workdir", "connect_timeout_s",
+		"control_persist_s", "ssh_options", NULL };
 	const char *key;
 	json_t *v;
 	size_t i;
@@ -399,6 +413,8 @@ sandbox_entry(const struct sandbox *sb)
 		json_object_set_new(o, "port", json_integer(sb->port));
 	set_list(o, "password_command", sb->password_command);
 	set_text(o, "key_file", sb->key_file);
+	if (sb->other_keys)
+		json_object_set_new(o, "other_keys", json_true());
 	set_list(o, "key_passphrase_command", sb->key_passphrase_command);
 	set_text(o, "host_key", sb->host_key);
 	if (sb->host_key_policy == HOST_KEY_STRICT)

@@ -26,6 +26,7 @@ struct sandbox {
 	struct secret password;
 	json_t *password_command; /* argv list that prints it, or NULL */
 	char *key_file;           /* "~" expanded, or NULL */
+	bool other_keys;          /* those that ssh finds may be tried, too */
 	struct secret key_passphrase;
 	json_t *key_passphrase_command;
 	char *host_key; /* public key or "SHA256:..." fingerprint, or NULL */
@@ -37,6 +38,7 @@ struct sandbox {
 
 	char *source;   /* where it came from, for messages */
 	bool throwaway; /* its masters end with us */
+	bool ssh_host;  /* it is what SSH_HOST means */
 	bool named;     /* the name was given, not made from the host */
 };
 

@@ -34,6 +34,7 @@ struct job_start {
 	const char *key;        /* idempotency key, or "" */
 	const json_t *env;      /* object of strings, or NULL */
 	bool inherit;           /* with the variables of the run before, too */
+	int64_t limit_s;        /* seconds that it may run; 0: any */
 	const json_t *metadata; /* kept with the run, or NULL */
 };
 
@@ -80,6 +81,9 @@ enum job_state {
 };
 
 const char *job_state_name(enum job_state s);
+
+/* Of a log that never ends, only so many bytes are searched at once. */
+#define JOB_SEARCH_MAX ((int64_t)64 << 20)
 
 struct job_look {
 	const char *name;

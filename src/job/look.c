@@ -9,7 +9,6 @@
 #include "job/job.h"
 #include "job/text.h"
 #include "ssh/exec.h"
-#include "ssh/script.h"
 
 #define LOOK_MS 60000
 #define SAID_MAX ((size_t)16 << 20)
@@ -384,10 +383,6 @@ ask(struct link *link, const char *script, int64_t ms, struct buf *said,
 	return rc;
 }
 
-/* Any number of bytes is searched for an expression, but not all of a log that
- * never ends. */
-#define SEARCH_MAX ((int64_t)64 << 20)
-
 void
 job_look_script(struct buf *script, const struct job_look *q)
 {
@@ -403,7 +398,7 @@ job_look_script(struct buf *script, const struct job_look *q)
 	job_text_set_number(script, "A", q->last_lines);
 	job_text_set_number(script, "O", q->since);
 	job_text_set_number(script, "Z", (int64_t)q->max_bytes);
-	job_text_set_number(script, "S", SEARCH_MAX);
+	job_text_set_number(script, "S", JOB_SEARCH_MAX);
 	job_text_set_number(script, "W", q->wait_s);
 	job_text_add(script, job_text_look);
 }
@@ -453,10 +448,7 @@ job_stop(struct link *link, const char *name, int grace_ms, struct job_end *e,
 	memset(e, 0, sizeof(*e));
 	buf_init(&e->survivors, 4096);
 	buf_init(&script, SIZE_MAX);
-	job_text_set(&script, "N", name);
-	job_text_set_number(&script, "G", grace_ms / 10);
-	job_text_set(&script, "T", script_kill);
-	job_text_set(&script, "E", script_left);
+	job_text_set_stop(&script, name, grace_ms);
 	job_text_add(&script, job_text_stop);
 	rc = ask(link, script.data, LOOK_MS + grace_ms, &said, until, err);
 	buf_free(&script);

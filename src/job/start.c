@@ -23,6 +23,7 @@
 #define FIND_MS 20000 /* after a lost reply, for another connection */
 #define FIND_STEP_MS 300
 
+#define LIMIT_GRACE_MS 2000
 #define TITLE_CHARS 120 /* of the command, in its log */
 
 void
@@ -140,6 +141,23 @@ not_after(struct link *link)
 	return now > 0 ? (now + TRAVEL_MS) / 1000 + 2 : 0;
 }
 
+/* What runs beside it: sleeps, and then stops the run as anybody would. */
+static void
+add_limit(struct buf *out, const struct job_start *j)
+{
+	struct buf text;
+
+	buf_init(&text, SIZE_MAX);
+	if (j->limit_s > 0) {
+		job_text_set_number(&text, "U", j->limit_s);
+		job_text_set_stop(&text, j->name, LIMIT_GRACE_MS);
+		job_text_add(&text, job_text_limit);
+		buf_adds(&text, job_text_stop);
+	}
+	job_text_set(out, "Q", text.data);
+	buf_free(&text);
+}
+
 static void
 make_script(struct buf *out, const struct job_start *j, const char *id,
     int64_t last)
@@ -165,6 +183,7 @@ make_script(struct buf *out, const struct job_start *j, const char *id,
 	job_text_set_number(out, "T", last);
 	job_text_set(out, "E", j->inherit ? "1" : "");
 	add_exports(out, j->env);
+	add_limit(out, j);
 	job_text_add(out, job_text_start);
 	free(log);
 	free(meta);

@@ -21,12 +21,17 @@ extern const char job_text_run[];
 extern const char job_text_look[];
 /* End one. */
 extern const char job_text_stop[];
+/* Wait until one has had its time, before the text that ends it. */
+extern const char job_text_limit[];
 /* All of them. */
 extern const char job_text_list[];
 
 /* NAME='value' */
 void job_text_set(struct buf *out, const char *name, const char *value);
 void job_text_set_number(struct buf *out, const char *name, int64_t n);
+
+/* What job_text_stop has to know. */
+void job_text_set_stop(struct buf *out, const char *name, int grace_ms);
 
 /* One of the texts, with the functions it uses. */
 void job_text_add(struct buf *out, const char *text);

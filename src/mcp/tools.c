@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/decode.h"
 #include "base/utf8.h"
 #include "mcp/server.h"
@@ -55,21 +56,50 @@ pretty(const json_t *v)
 	return s;
 }
 
-/* "further" are fields beside the sentence, or NULL; taken over. */
+/* "Error: ", the sentence, and what there is besides. */
 static json_t *
-failure(const struct err *err, json_t *further)
+error_text(const struct err *err, const json_t *further)
 {
-	json_t *o = json_object();
+	struct buf text;
+	json_t *s;
+
+	buf_init(&text, SIZE_MAX);
+	buf_addf(&text, "Error: %s", err->msg);
+	if (json_is_string(further)) {
+		buf_adds(&text, "\n\n");
+		buf_adds(&text, json_string_value(further));
+	}
+	s = utf8_json(text.data, text.len);
+	buf_free(&text);
+	return s;
+}
+
+static json_t *
+error_object(const struct err *err, json_t *further)
+{
 	json_t *body = json_object();
+	json_t *s;
 
 	json_object_set_new(body, "error",
 	    utf8_json(err->msg, strlen(err->msg)));
 	if (further != NULL)
 		json_object_update_missing(body, further);
-	json_decref(further);
-	json_object_set_new(o, "content", content_of(pretty(body)));
-	json_object_set_new(o, "isError", json_true());
+	s = pretty(body);
 	json_decref(body);
+	return s;
+}
+
+/* "further" is what the tool left beside the sentence, or NULL; taken over. */
+static json_t *
+failure(const struct tool *tool, const struct err *err, json_t *further)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "content",
+	    content_of(tool->flags & TOOL_TEXT ? error_text(err, further)
+	                                       : error_object(err, further)));
+	json_object_set_new(o, "isError", json_true());
+	json_decref(further);
 	return o;
 }
 
@@ -135,7 +165,7 @@ tools_call(struct request *rq, struct rpc_fault *fault)
 	if (tool_run(tool, &rq->call, args, &result, &err) == 0)
 		return success(tool, result);
 	if (fault->code == 0)
-		return failure(&err, result);
+		return failure(tool, &err, result);
 	json_decref(result);
 	return NULL;
 }

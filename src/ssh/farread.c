@@ -47,14 +47,19 @@ static const char tail_text[] =
     "[ $s -gt 0 ] || { s=`wc -c <\"$f\"`; s=$((s)); }; o=$((s-w)); "
     "[ $o -gt 0 ] || o=0; w=$((w+b))\n";
 
+/* How many lines end before what is read. */
+static const char number_text[] =
+    "e=0; x=$((o-o%b)); [ $z != 0 ] || x=$o; "
+    "[ $x = 0 ] || { e=`head -c $x \"$f\" | wc -l`; e=$((e)); }\n";
+
 static const char read_text[] =
-    "if [ $z = 0 ]; then echo \"file $s $o $o $w\"; "
+    "if [ $z = 0 ]; then echo \"file $s $o $o $w $e\"; "
     "if [ $o = 0 ]; then head -c $w \"$f\"; "
     "else head -c $((o+w)) \"$f\" | tail -c +$((o+1)); fi; "
     "elif [ $o -ge $s ]; then echo \"file $s $o $o 1\"; "
     /* An offset beyond the end is fine, a file that cannot be read is not. */
     "dd if=\"$f\" bs=1 count=0 >/dev/null; "
-    "else n=$(((o%b+w+b-1)/b)); echo \"file $s $o $((o-o%b)) $((n*b))\"; "
+    "else n=$(((o%b+w+b-1)/b)); echo \"file $s $o $((o-o%b)) $((n*b)) $e\"; "
     "dd if=\"$f\" bs=$b skip=$((o/b)) count=$n; fi\n";
 
 /* One character more on either side tells whether the ends are within one. */
@@ -72,10 +77,12 @@ farread_command(struct buf *out, const struct farread_request *req)
 	}
 	buf_adds(out, "LC_ALL=C; export LC_ALL; f=");
 	quote_path(out, req->path);
-	buf_addf(out, "; b=%d; o=%" PRId64 "; w=%zu\n", BLOCK, start, want);
+	buf_addf(out, "; e=; b=%d; o=%" PRId64 "; w=%zu\n", BLOCK, start, want);
 	buf_adds(out, kind_text);
 	if (req->from == FARREAD_TAIL)
 		buf_adds(out, tail_text);
+	if (req->from == FARREAD_TAIL && req->number)
+		buf_adds(out, number_text);
 	if (req->from == FARREAD_LINE && req->start > 1)
 		buf_addf(out,
 		    "o=`head -n %" PRId64 " \"$f\" | wc -c`; o=$((o))\n",
@@ -87,6 +94,7 @@ farread_command(struct buf *out, const struct farread_request *req)
 struct header {
 	char kind[16];
 	int64_t size, offset, base, expected;
+	int64_t before; /* -1: not known */
 };
 
 static int
@@ -111,6 +119,11 @@ read_header(const struct buf *printed, struct header *h, size_t *len)
 		    str_to_int(word, 0, INT64_MAX / 2, numbers[i]) == -1)
 			return -1;
 	}
+	word = strtok_r(NULL, " ", &at);
+	h->before = h->base == 0 ? 0 : -1;
+	if (word != NULL &&
+	    str_to_int(word, 0, INT64_MAX / 2, &h->before) == -1)
+		return -1;
 	return h->base <= h->offset ? 0 : -1;
 }
 
@@ -131,10 +144,11 @@ no_file(const char *kind, struct err *err)
 	return err_set(err, ERR_INVALID, "it is no regular file");
 }
 
-/* Line numbers, where lines were asked for. */
+/* Line numbers, where lines were asked for.  "s" begins behind "before" lines,
+ * and what is returned "at" bytes further, perhaps within a line. */
 static void
 number_lines(struct farread *r, const struct farread_request *req,
-    const char *s, size_t before, bool from_first, bool to_end)
+    const char *s, size_t at, int64_t before, bool to_end)
 {
 	r->start_line = r->line_count = r->total_lines = -1;
 	if (req->from == FARREAD_OFFSET)
@@ -142,8 +156,9 @@ number_lines(struct farread *r, const struct farread_request *req,
 	r->line_count = cut_count(r->bytes.data, r->bytes.len);
 	if (req->from == FARREAD_LINE)
 		r->start_line = req->start;
-	else if (from_first)
-		r->start_line = cut_count(s, before) + 1;
+	else if (before != -1)
+		r->start_line =
+		    before + cut_count(s, at) + (at == 0 || s[at - 1] == '\n');
 	if (r->start_line != -1 && to_end &&
 	    (r->line_count > 0 || r->start_line == 1))
 		r->total_lines = r->start_line - 1 + r->line_count;
@@ -216,7 +231,7 @@ farread_take(const struct buf *printed, const struct farread_request *req,
 	if (c.at == len && req->from == FARREAD_OFFSET)
 		r.offset = r.next_offset = req->start; /* beyond the end */
 	r.file_size = file_size(&h, (int64_t)len, more);
-	number_lines(&r, req, s, c.at, h.base == 0, c.end == len && !more);
+	number_lines(&r, req, s, c.at, h.before, c.end == len && !more);
 	*out = r;
 	return 0;
 }
@@ -294,7 +309,8 @@ conclude(struct exec_result *res, const struct buf *printed,
 static int64_t
 patience_ms(const struct farread_request *req)
 {
-	return (req->from == FARREAD_LINE ? READ_LINES_MS : READ_MS) +
+	return (req->from == FARREAD_LINE || req->number ? READ_LINES_MS
+	                                                 : READ_MS) +
 	    (int64_t)req->max_bytes / SLOWEST_BYTES_MS;
 }
 

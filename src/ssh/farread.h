@@ -25,6 +25,8 @@ struct farread_request {
 	enum farread_from from;
 	int64_t start;
 	int64_t lines;    /* FARREAD_LINE: how many; 0: all that fit */
+	bool number;      /* FARREAD_TAIL: tell start_line, though all before
+	                   * has to be read for it, over there */
 	size_t max_bytes; /* at most; but one whole character in any case */
 	size_t max_chars; /* of the content as a JSON string; 0: any */
 };
@@ -52,8 +54,9 @@ void farread_free(struct farread *r);
 
 /*
  * The two halves of it, pure.  The command prints a line "kind size offset
- * base expected" and bytes of the file, of which "base" is the place of the
- * first and which end before "expected" of them only where the file does.
+ * base expected before" and bytes of the file, of which "base" is the place of
+ * the first and which end before "expected" of them only where the file does;
+ * "before" is how many lines end before "base", if that was asked for.
  */
 void farread_command(struct buf *out, const struct farread_request *req);
 /* -1: that was no such thing.  ERR_INVALID: it is no file, and what it is. */

@@ -49,7 +49,8 @@ static const char waiter[] =
  * cwd-length command-length kind", filled up with blanks: a line would be read
  * byte by byte) and the two texts; runs the command.  The kind is "a" for texts
  * of ASCII alone: another locale takes time.  A fifth word "s" leaves it the
- * rest of the input.
+ * rest of the input.  A blank keeps eval from taking a command that begins with
+ * a dash for an option.
  *
  * A fifth word of 32 letters is the nonce, for a command that is tame: then
  * this shell, which nothing has changed, can tell its end itself if no process
@@ -73,11 +74,11 @@ static const char command_shell[] =
     "if [ \"$5\" = s ]; then echo stream >&8; exec 8>&-; "
     "else exec </dev/null 8>&-; fi; "
     "unset -v c e; "
-    "[ ${#5} != 32 ] || { eval \"$REPLY\"; set -- $5 $?; "
+    "[ ${#5} != 32 ] || { eval \" $REPLY\"; set -- $5 $?; "
     "read -r REPLY </proc/$PPID/task/$PPID/children; "
     "[ \"$REPLY\" != $$ ] || [ $2 -gt 128 ] || "
     "{ echo \"$1 $2 -\"; echo \"$1 $2 -\" >&2; }; exit $2; }; "
-    "set --; eval \"$REPLY\"";
+    "set --; eval \" $REPLY\"";
 
 /*
  * The same two for any POSIX shell, for one command.  $1 command shell, $2
@@ -105,7 +106,7 @@ static const char plain_command_shell[] =
     "case $c in \"~\"|\"~/\"*) c=$HOME${c#\"~\"};; esac; "
     "[ -z \"$c\" ] || CDPATH= cd -- \"$c\" 2>/dev/null || "
     "{ echo \"$RSMCP_CALL cwd\"; exit 1; }; "
-    "unset c n m t e k; eval \"$r\"";
+    "unset c n m t e k; eval \" $r\"";
 
 /*
  * Chooses the best that the host allows.  Orphans of a command come back to

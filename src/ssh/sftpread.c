@@ -56,6 +56,29 @@ find_line(struct sftp *s, const struct buf *handle, int64_t line,
 	return n == -1 ? -1 : at;
 }
 
+/* How many lines end before this byte; -1 on failure. */
+static int64_t
+count_lines(struct sftp *s, const struct buf *handle, int64_t end,
+    const struct until *until, struct err *err)
+{
+	struct buf bytes;
+	int64_t at = 0, n = 1, lines = 0;
+	size_t i;
+
+	buf_init(&bytes, STEP);
+	while (at < end && n > 0) {
+		buf_reset(&bytes);
+		n = sftp_read(s, handle, at,
+		    end - at < (int64_t)STEP ? (size_t)(end - at) : STEP,
+		    &bytes, until, err);
+		for (i = 0; n > 0 && i < bytes.len; i++)
+			lines += bytes.data[i] == '\n';
+		at += (int64_t)bytes.len;
+	}
+	buf_free(&bytes);
+	return n == -1 ? -1 : lines;
+}
+
 /* The part that is to be read: its first byte, and how many. */
 static int
 choose(struct sftp *s, const struct buf *handle,
@@ -88,16 +111,23 @@ print_part(struct sftp *s, const struct farread_request *req, const char *path,
 {
 	struct buf handle;
 	size_t want;
-	int64_t at;
+	int64_t at, before = 0;
 	int rc;
 
 	memset(&handle, 0, sizeof(handle));
 	rc = sftp_open_wait(s, path, SFTP_FOR_READ, &handle, until, err);
 	if (rc == 0)
 		rc = choose(s, &handle, req, size, &at, &want, until, err);
+	if (rc == 0 && req->from == FARREAD_TAIL && req->number)
+		before = count_lines(s, &handle, at, until, err);
+	if (before == -1)
+		rc = -1;
 	if (rc == 0) {
-		buf_addf(out, "file %" PRId64 " %" PRId64 " %" PRId64 " %zu\n",
+		buf_addf(out, "file %" PRId64 " %" PRId64 " %" PRId64 " %zu",
 		    size, at, at, want);
+		if (req->from == FARREAD_TAIL && req->number)
+			buf_addf(out, " %" PRId64, before);
+		buf_addc(out, '\n');
 		if (sftp_read(s, &handle, at, want, out, until, err) == -1)
 			rc = -1;
 	}

@@ -118,6 +118,8 @@ methods(json_t *argv, const struct sandbox *sb)
 	bool password =
 	    secret_given(&sb->password) || sb->password_command != NULL;
 
+	if (sb->other_keys)
+		return;
 	if (sb->key_file != NULL && password)
 		option(argv,
 		    "PreferredAuthentications=publickey,"
@@ -135,15 +137,16 @@ methods(json_t *argv, const struct sandbox *sb)
 /* Not "-i": that drops a file which is not there, and ssh goes on with the
  * user's other keys. */
 static void
-identity(json_t *argv, const char *key_file)
+identity(json_t *argv, const struct sandbox *sb)
 {
 	struct buf b;
 
 	buf_init(&b, 8192);
 	buf_adds(&b, "IdentityFile=");
-	quoted(&b, key_file, true);
+	quoted(&b, sb->key_file, true);
 	option(argv, b.data);
-	option(argv, "IdentitiesOnly=yes");
+	if (!sb->other_keys)
+		option(argv, "IdentitiesOnly=yes");
 	buf_free(&b);
 }
 
@@ -167,7 +170,7 @@ sshconf_target(json_t *argv, const struct sandbox *sb)
 		add(argv, sb->user);
 	}
 	if (sb->key_file != NULL) {
-		identity(argv, sb->key_file);
+		identity(argv, sb);
 	}
 	methods(argv, sb);
 }
@@ -276,6 +279,8 @@ sshconf_name(const struct sandbox *sb, char out[17])
 	h = mix(h, sb->host_key);
 	json_array_foreach (sb->ssh_options, i, item)
 		h = mix(h, json_string_value(item));
+	if (sb->other_keys)
+		h = mix(h, "other_keys");
 	h = (h ^ (uint64_t)sb->port) * 1099511628211u;
 	h = (h ^ (uint64_t)sb->host_key_policy) * 1099511628211u;
 	h ^= secret_given(&sb->password) || sb->password_command != NULL;

@@ -178,6 +178,21 @@ static const struct table event_deliveries = {
 	    "ON event_deliveries(channel, next_ts) WHERE state = 'pending'",
 };
 
+/* Ours alone: see store/remote_jobs.h. */
+static const struct column remote_job_columns[] = {
+	{ "id", "INTEGER PRIMARY KEY AUTOINCREMENT" },
+	{ "sandbox_name", "TEXT NOT NULL" },
+	{ "token", "TEXT NOT NULL" },
+	{ "created_ts", "INTEGER NOT NULL" },
+	{ 0 },
+};
+
+static const struct table remote_jobs = {
+	.name = "remote_jobs",
+	.columns = remote_job_columns,
+	.indexes = "",
+};
+
 /* Names and types are ours, so they go into the text as they are. */
 static int
 create(struct db *db, const struct table *t, struct err *err)
@@ -329,8 +344,17 @@ to_2(struct db *db, struct err *err)
 	return skip_used_ids(db, "watch_events", "events", "event-", err);
 }
 
+static int
+to_3(struct db *db, struct err *err)
+{
+	if (ensure_table(db, &remote_jobs, err) == -1)
+		return -1;
+	return skip_used_ids(db, "remote_jobs", "remote", "remote-", err);
+}
+
 /* Step n brings a database from number n to n + 1. */
-static int (*const steps[])(struct db *db, struct err *err) = { to_1, to_2 };
+static int (*const steps[])(struct db *db, struct err *err) = { to_1, to_2,
+	to_3 };
 
 #define VERSION ((int64_t)(sizeof(steps) / sizeof(steps[0])))
 

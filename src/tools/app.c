@@ -23,12 +23,16 @@ struct app *
 app_new(const char *config_file, const json_t *first, bool brief)
 {
 	struct config_sources src;
+	struct sshhost ssh;
 	struct app *app;
 	char *path;
 
 	config_sources(&src, config_file, &path);
+	sshhost_read(&ssh, ".");
 	src.first = first;
+	src.ssh = &ssh;
 	app = app_from(&src, brief);
+	sshhost_free(&ssh);
 	free(path);
 	config_forget_env();
 	return app;
@@ -78,5 +82,14 @@ app_sandbox(struct app *app, const char *name, struct err *err)
 	const struct sandbox *active = app_active(app);
 
 	return config_pick(&app->config, name,
+	    active != NULL ? active->name : "", err);
+}
+
+const struct sandbox *
+app_ssh_host(struct app *app, struct err *err)
+{
+	const struct sandbox *active = app_active(app);
+
+	return config_pick_ssh_host(&app->config,
 	    active != NULL ? active->name : "", err);
 }

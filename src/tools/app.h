@@ -32,6 +32,9 @@ void app_free(struct app *app);
 const struct sandbox *app_sandbox(struct app *app, const char *name,
     struct err *err);
 
+/* The one of SSH_HOST; the active one if that is not set. */
+const struct sandbox *app_ssh_host(struct app *app, struct err *err);
+
 const struct sandbox *app_active(struct app *app);
 void app_select(struct app *app, const struct sandbox *sb);
 

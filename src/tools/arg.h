@@ -38,6 +38,8 @@ struct arg {
 	size_t offset;    /* of the field in the tool's argument struct */
 	const char *help; /* one sentence */
 	bool required;
+	bool unsaid;                /* INT: the default stands for "absent",
+	                             * and nobody is told of it */
 	bool advanced;              /* listed only with the advanced tools */
 	bool secret;                /* its value never appears in an error */
 	int64_t min, max;           /* INT, NUMBER: inclusive; both 0: any */

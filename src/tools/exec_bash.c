@@ -87,12 +87,6 @@ static const struct out outputs[] = {
 	{ 0 },
 };
 
-static void
-progress(void *data, int64_t elapsed_ms, const char *line)
-{
-	call_progress(data, (double)elapsed_ms / 1000, 0, line);
-}
-
 static const char *
 state_name(enum exec_state s)
 {
@@ -235,7 +229,8 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 		.grace_ms = GRACE_MS,
 		.max_chars = (size_t)a->max_output_chars,
 		.keep_file = true,
-		.progress = call->progress != NULL ? progress : NULL,
+		.progress =
+		    call->progress != NULL ? remote_exec_progress : NULL,
 		.data = call,
 	};
 	struct exec_result res;

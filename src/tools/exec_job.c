@@ -54,12 +54,6 @@ tell_progress(struct call *call, const struct job_status *s, int64_t began)
 	buf_free(&line);
 }
 
-static bool
-ended(const struct job_status *s)
-{
-	return s->state != JOB_RUNNING && s->state != JOB_STARTING;
-}
-
 /* Until it ends or the time is up.  -1 if nobody could tell at last. */
 static int
 wait_end(struct call *call, struct link *link, const char *name,
@@ -83,7 +77,7 @@ wait_end(struct call *call, struct link *link, const char *name,
 		if (q.wait_s < 0)
 			q.wait_s = 0;
 		rc = job_look(link, &q, s, &call->until, err);
-		if (rc == 0 && (ended(s) || left <= SLICE_S))
+		if (rc == 0 && (jobs_ended(s) || left <= SLICE_S))
 			return 0;
 		if (rc == -1 && (left <= 1 || err->code == ERR_CANCELLED))
 			return -1;
@@ -127,27 +121,6 @@ read_log(struct link *link, const char *name, struct buf *out, int64_t *at,
 	return 0;
 }
 
-/* Our own lines in the log are no output. */
-static void
-drop_frame(struct buf *log, bool over, int exit_code)
-{
-	static const char *const heads[] = { "== session: ", "== started_at: ",
-		"== command: " };
-	char last[32];
-	size_t i, n;
-
-	for (i = 0; i < 3 && str_starts(log->data, heads[i]); i++) {
-		n = strcspn(log->data, "\n");
-		buf_drop(log, n + (log->data[n] == '\n'));
-	}
-	n = (size_t)snprintf(last, sizeof(last), "EXIT_CODE=%d\n", exit_code);
-	if (over && log->len >= n &&
-	    strcmp(log->data + log->len - n, last) == 0) {
-		log->len -= n;
-		log->data[log->len] = '\0';
-	}
-}
-
 /* Head and tail of what it printed, as exec_bash gives them. */
 static void
 set_output(json_t *o, struct link *link, const struct job_handle *h,
@@ -169,7 +142,7 @@ set_output(json_t *o, struct link *link, const struct job_handle *h,
 	if (read_log(link, h->name, &log, &at, end, until, &err) == -1)
 		json_object_set_new(o, "problem",
 		    utf8_json(err.msg, strlen(err.msg)));
-	drop_frame(&log, ended(s), s->exit_code);
+	jobs_drop_frame(&log, s);
 	random_hex(nonce, NONCE_LEN / 2);
 	capture_init(&c, nonce, max * 4 + 4096, NULL, 0);
 	capture_add(&c, log.data, log.len);
@@ -193,7 +166,7 @@ result_json(const struct job_handle *h, const struct job_status *s,
     const struct link *link, int64_t began)
 {
 	json_t *o = json_object();
-	bool over = s != NULL && ended(s);
+	bool over = s != NULL && jobs_ended(s);
 
 	json_object_set_new(o, "exit_code",
 	    over && s->exit_code != -1 ? json_integer(s->exit_code)

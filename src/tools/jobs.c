@@ -2,6 +2,7 @@
 #include "tools/jobs.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -89,33 +90,59 @@ set_time(json_t *o, const char *name, int64_t when)
 	json_object_set_new(o, name, json_string(text));
 }
 
-static void
-set_reason(json_t *o, const struct job_status *s)
+bool
+jobs_ended(const struct job_status *s)
 {
-	const char *words = "its runner was killed";
+	return s->state != JOB_RUNNING && s->state != JOB_STARTING;
+}
 
+void
+jobs_drop_frame(struct buf *log, const struct job_status *s)
+{
+	static const char *const heads[] = { "== session: ", "== started_at: ",
+		"== command: " };
+	char last[32];
+	size_t i, n;
+
+	for (i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+		if (!str_starts(log->data, heads[i]))
+			continue;
+		n = strcspn(log->data, "\n");
+		buf_drop(log, n + (log->data[n] == '\n'));
+	}
+	n = (size_t)snprintf(last, sizeof(last), "EXIT_CODE=%d\n",
+	    s->exit_code);
+	if (jobs_ended(s) && log->len >= n &&
+	    strcmp(log->data + log->len - n, last) == 0) {
+		log->len -= n;
+		log->data[log->len] = '\0';
+	}
+}
+
+const char *
+jobs_lost_reason(const struct job_status *s)
+{
 	if (strcmp(s->reason, "reboot") == 0)
-		words = "the host was started again";
-	else if (strcmp(s->reason, "start") == 0)
-		words = "it never came to run";
-	else if (strcmp(s->reason, "record") == 0)
-		words = "the record of its end cannot be read";
-	json_object_set_new(o, "reason", json_string(words));
+		return "the host was started again";
+	if (strcmp(s->reason, "start") == 0)
+		return "it never came to run";
+	if (strcmp(s->reason, "record") == 0)
+		return "the record of its end cannot be read";
+	return "its runner was killed";
 }
 
 void
 jobs_set_status(json_t *o, const struct job_status *s)
 {
-	bool runs = s->state == JOB_RUNNING || s->state == JOB_STARTING;
-
 	json_object_set_new(o, "state", json_string(job_state_name(s->state)));
-	json_object_set_new(o, "running", json_boolean(runs));
+	json_object_set_new(o, "running", json_boolean(!jobs_ended(s)));
 	if (s->exit_code != -1)
 		json_object_set_new(o, "exit_code", json_integer(s->exit_code));
 	if (s->signal != 0)
 		json_object_set_new(o, "signal", json_integer(s->signal));
 	if (s->state == JOB_LOST)
-		set_reason(o, s);
+		json_object_set_new(o, "reason",
+		    json_string(jobs_lost_reason(s)));
 	if (s->orphans > 0)
 		json_object_set_new(o, "orphans", json_integer(s->orphans));
 	if (s->stopped)

@@ -20,6 +20,16 @@ void jobs_set_attach(json_t *o, const struct sandbox *sb, const char *name);
  * again (a progress bar) the last state. */
 void jobs_log_text(struct buf *out, const char *data, size_t len);
 
+/* It runs no more. */
+bool jobs_ended(const struct job_status *s);
+
+/* Take our own lines out of what was read of a log: each of the three at its
+ * head that is there, and the one at its end. */
+void jobs_drop_frame(struct buf *log, const struct job_status *s);
+
+/* Why a lost job is lost, in words. */
+const char *jobs_lost_reason(const struct job_status *s);
+
 /* state, running, exit_code ...: all but the log. */
 void jobs_set_status(json_t *o, const struct job_status *s);
 

@@ -51,3 +51,9 @@ remote_set_sandbox(json_t *result, struct link *link, const char *sandbox_name)
 		    json_string(link_sandbox(link)->name));
 	remote_set_news(result, link);
 }
+
+void
+remote_exec_progress(void *call, int64_t elapsed_ms, const char *line)
+{
+	call_progress(call, (double)elapsed_ms / 1000, 0, line);
+}

@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "ssh/link.h"
@@ -37,6 +38,9 @@ void remote_set_news(json_t *result, struct link *link);
 /* The same, and "sandbox" where the caller named none. */
 void remote_set_sandbox(json_t *result, struct link *link,
     const char *sandbox_name);
+
+/* "progress" of a struct exec_request whose data is the call. */
+void remote_exec_progress(void *call, int64_t elapsed_ms, const char *line);
 
 #define REMOTE_ARG_SANDBOX                  \
 	.type = ARG_STRING, .dflt_str = "", \

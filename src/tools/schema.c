@@ -89,7 +89,7 @@ arg_shape(const struct arg *a)
 json_t *
 arg_default(const struct arg *a)
 {
-	if (a->required)
+	if (a->required || a->unsaid)
 		return NULL;
 	switch (a->type) {
 	case ARG_STRING:

@@ -23,6 +23,9 @@ extern const struct tool tool_list_sandboxes;
 extern const struct tool tool_read_background_watch_checkpoint;
 extern const struct tool tool_read_background_watch_log;
 extern const struct tool tool_read_remote_file;
+extern const struct tool tool_remote_bash;
+extern const struct tool tool_remote_bash_output;
+extern const struct tool tool_remote_file_read;
 extern const struct tool tool_select_sandbox;
 extern const struct tool tool_stop_background_task;
 extern const struct tool tool_sync_local_to_remote;
@@ -65,5 +68,8 @@ const struct tool *const tool_table[] = {
 	&tool_list_background_watch_events,
 	&tool_wait_for_events,
 	&tool_get_watchdog_status,
+	&tool_remote_bash,
+	&tool_remote_bash_output,
+	&tool_remote_file_read,
 	NULL,
 };

@@ -30,6 +30,7 @@ enum tool_flags {
 	    1 << 1, /* gives a string, shown as it is; no output schema */
 	TOOL_RAW =
 	    1 << 2, /* gives a whole protocol result, not just its data */
+	TOOL_REMOTE_SSH = 1 << 3, /* of another set: see toolset.h */
 };
 
 struct tool {
@@ -46,7 +47,8 @@ struct tool {
 	/*
 	 * Do it.  Returns 0 with *result an object (a string if TOOL_TEXT), or
 	 * -1 with the error; *result may then hold an object of further fields
-	 * for the error reply.  "args" is the bound argument struct.
+	 * for the error reply (a string to come after it if TOOL_TEXT).  "args"
+	 * is the bound argument struct.
 	 */
 	int (*run)(struct call *call, const void *args, json_t **result,
 	    struct err *err);

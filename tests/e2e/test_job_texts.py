@@ -567,6 +567,30 @@ def test_session_shows_the_log_and_goes_with_the_job(bash_host):
     rsmcp.until("the viewer is gone", lambda: "l" not in sessions())
 
 
+def limited(host, seconds, command):
+    """With a stop that is as plain as can be."""
+    return host.start("j", command, Q=far_jobs.assignments(
+        dict(U=seconds, N="j")) + far_jobs.text("ident", "common", "limit")
+        + 'kill -9 $(cat "$D/child")\n')
+
+
+def test_a_run_that_had_its_time(host):
+    limited(host, 1, "printf hi; exec sleep 77")
+    look = host.over()
+    assert (look.state, look.what) == ("killed", "9")
+    assert host.log().endswith(
+        "hi\n[TIMEOUT] ended after 1 s\nEXIT_CODE=137\n")
+
+
+def test_a_run_that_ends_in_time(host):
+    limited(host, 1, "echo hi")
+    assert host.over().what == "0"
+    # What would end it is gone, and the next run is not its business.
+    host.start("j", "sleep 2; echo hi")
+    assert host.over().what == "0"
+    assert "TIMEOUT" not in host.log()
+
+
 # --- Without this and that --------------------------------------------------
 
 @pytest.mark.parametrize("hidden", [

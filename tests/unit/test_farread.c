@@ -190,6 +190,12 @@ every_shell_gives_lines(void **state)
 		assert_int_equal(got.next_offset, 600 * 16);
 		assert_int_equal(got.start_line, -1);
 		assert_false(got.truncated);
+		req.number = true;
+		assert_int_equal(read_by(shells[i], &req), 0);
+		is(text, 48);
+		assert_int_equal(got.start_line, 598);
+		assert_int_equal(got.total_lines, 600);
+		req.number = false;
 		req.start = 100;
 		assert_int_equal(read_by(shells[i], &req), 0);
 		is(text, 62 * 16);
@@ -315,6 +321,17 @@ knows_all_lines_of_a_file_that_it_saw_whole(void **state)
 	is("b\nc\n", 4);
 	assert_int_equal(got.start_line, 2);
 	assert_int_equal(got.total_lines, 3);
+	/* The last line does not fit; it keeps its number. */
+	assert_int_equal(TAKE("file 6 0 0 4096\na\nbcde", .from = FARREAD_TAIL,
+	                     .start = 2, .max_bytes = 2),
+	    0);
+	is("de", 2);
+	assert_int_equal(got.start_line, 2);
+	assert_int_equal(TAKE("file 4104 4096 4096 4096 7\na\nb\nc\nd\n",
+	                     .from = FARREAD_TAIL, .start = 1, .max_bytes = 9),
+	    0);
+	assert_int_equal(got.start_line, 11);
+	assert_int_equal(got.total_lines, 11);
 	assert_int_equal(TAKE("file 0 0 0 9\n", .from = FARREAD_LINE,
 	                     .start = 1, .max_bytes = 9),
 	    0);
@@ -326,8 +343,8 @@ static void
 refuses_what_makes_no_sense(void **state)
 {
 	static const char *const bad[] = { "", "\n", "file\n", "file 1 2 3\n",
-		"file 1 0 0 0", "file x 0 0 0\n", "file -1 0 0 0\n",
-		"file 9 5 6 9\nabc", "file 9 5 5 9\nabc",
+		"file 1 0 0 0", "file 1 0 0 0 x\n", "file x 0 0 0\n",
+		"file -1 0 0 0\n", "file 9 5 6 9\nabc", "file 9 5 5 9\nabc",
 		"file 99999999999999999999 0 0 0\n",
 		"averyveryverylongkind 0 0 0 0\n", NULL };
 	struct farread_request req = from(FARREAD_OFFSET, 0, 10);

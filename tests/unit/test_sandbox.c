@@ -217,6 +217,9 @@ odd_types_are_refused_by_name(void **state)
 		for (k = 0; k < sizeof(odd) / sizeof(odd[0]); k++)
 			refused_field(fields[i], odd[k]);
 	}
+	says(refused_field("other_keys", "\"yes\""), "must be true or false");
+	assert_true(accepted(with("other_keys", "true"))->other_keys);
+	assert_false(accepted(with("other_keys", "null"))->other_keys);
 	says(refused("{\"host\":17}"), "field 'host' must be a string");
 	says(refused("{\"host\":[\"h\"]}"), "'host'");
 	says(refused_field("user", "0"), "must be a string");

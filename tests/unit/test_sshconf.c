@@ -257,6 +257,21 @@ a_key_file_is_the_only_key(void **state)
 }
 
 static void
+other_keys_may_come_after_it(void **state)
+{
+	char key[] = "/id";
+	char before[17], after[17];
+
+	(void)state;
+	sb.key_file = key;
+	sshconf_name(&sb, before);
+	sb.other_keys = true;
+	master_is(&nothing, MASTER("-o", "IdentityFile=\"/id\""));
+	sshconf_name(&sb, after);
+	assert_string_not_equal(before, after);
+}
+
+static void
 the_name_of_a_key_file_is_just_a_name(void **state)
 {
 	char key[] = "/a b/100%/\"id\\";
@@ -519,6 +534,7 @@ main(void)
 		TEST(a_host_alone_leaves_the_rest_to_ssh),
 		TEST(port_and_user_are_told_if_given),
 		TEST(a_key_file_is_the_only_key),
+		TEST(other_keys_may_come_after_it),
 		TEST(the_name_of_a_key_file_is_just_a_name),
 		TEST(a_password_alone_tries_no_keys),
 		TEST(a_key_comes_before_a_password),

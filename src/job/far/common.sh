@@ -25,6 +25,16 @@ unborn() {
 	fi
 }
 
+# stopping DIR: somebody is ending it.  If that has to kill the runner, the
+# record of the end comes from there.
+stopping() {
+	b=
+	[ ! -f "$1/stop" ] || read -r b <"$1/stop"
+	# shellcheck disable=SC2086
+	set -- $b
+	[ $# = 3 ] && tick "$2" && [ "$k" = "$3" ]
+}
+
 # st DIR: s state, w code or signal or reason, e end, p pid of the command, q
 # of its runner.  A runner that ends between two looks has left its record, so
 # that is read last.
@@ -40,6 +50,8 @@ st() {
 	elif [ "$b" != "$B" ]; then
 		s=lost w=reboot
 	elif tick "$q" && [ "$k" = "$t" ]; then
+		s=running
+	elif stopping "$1"; then
 		s=running
 	elif [ -f "$1/exit" ]; then
 		s=ended

@@ -3,7 +3,8 @@
 #
 # N name, C cwd, L log, K key, I word of this start, X command, H the command
 # in a line, M meta, R runner, V exports, E 1: with those of the run before as
-# well, T the last second at which it may start (0: any).  Answers with one line:
+# well, T the last second at which it may start (0: any), Q what ends it in time
+# (limit.sh; or nothing).  Answers with one line:
 #
 #	ok RUN TMUX BEGIN LOG		started; BEGIN is where its log begins
 #	again|exists RUN TMUX ORPHANS NAME LOG
@@ -143,6 +144,7 @@ store() {
 		printf '%s\n' "$M" >"$D/meta" &&
 		printf '%s\n' "$V" >"$D/env" &&
 		printf '%s\n' "$R" >"$D/run" &&
+		{ [ -z "$Q" ] || printf '%s\n' "$Q" >"$D/limit"; } &&
 		printf '%63s\n' '' >"$D/exit.new" &&
 		printf '%127s\n' '' >"$D/pid.new" &&
 		printf '%15s\n' '' >"$D/child" &&
@@ -164,7 +166,7 @@ printf '' >"$D/wait" || bad "cannot write to $D: is the disk full?"
 
 m=0
 ! command -v tmux >/dev/null 2>&1 || m=1
-set -- sh "$D/run"
+set -- sh
 if command -v setsid >/dev/null 2>&1; then
 	set -- setsid "$@"
 elif command -v perl >/dev/null 2>&1; then
@@ -173,5 +175,8 @@ else
 	set -- nohup "$@"
 	set -m
 fi 2>/dev/null
-"$@" </dev/null >>"$L" 2<>"$D/err" &
+if [ -n "$Q" ]; then
+	"$@" "$D/limit" </dev/null >/dev/null 2>&1 &
+fi
+"$@" "$D/run" </dev/null >>"$L" 2<>"$D/err" &
 printf 'ok %s %s %s %s\n' "$n" "$m" "$b" "$L"

@@ -36,7 +36,8 @@ else
 		printf 'was 0\nstate %s\nleft \n' "$s"
 		exit 0
 	fi
-	date +%s >"$D/stop"
+	tick $$
+	printf '%s %s %s\n' "$(date +%s)" $$ "${k:--}" >"$D/stop"
 	read -r i x <"$D/id"
 	M=job.$i.
 fi
