@@ -8,6 +8,7 @@ import pytest
 import agent as agents
 import rsmcp
 import sshd as ssh_servers
+import watched as watchdogs
 
 # Tests marked as long run with RSMCP_LONG=1, and then they alone.
 
@@ -156,3 +157,12 @@ def new_tag():
 @pytest.fixture
 def tag(new_tag):
     return new_tag()
+
+
+# Watches of jobs: see watched.py.
+
+@pytest.fixture
+def watched(home, sshd):
+    made = watchdogs.Watched(home, sshd)
+    yield made
+    made.daemon.kill()
