@@ -114,6 +114,7 @@ static const struct column watch_columns[] = {
 	{ "boot_id", "TEXT NOT NULL DEFAULT ''" },
 	{ "checkpoint_error", "TEXT NOT NULL DEFAULT ''" },
 	{ "sandbox_key", "TEXT NOT NULL DEFAULT ''" },
+	{ "job_run", "TEXT NOT NULL DEFAULT ''" },
 	{ "revision", "INTEGER NOT NULL DEFAULT 0" },
 	{ 0 },
 };
@@ -329,8 +330,16 @@ to_2(struct db *db, struct err *err)
 	return skip_used_ids(db, "watch_events", "events", "event-", err);
 }
 
+/* A watch knows the run that it looks after. */
+static int
+to_3(struct db *db, struct err *err)
+{
+	return ensure_table(db, &watches, err);
+}
+
 /* Step n brings a database from number n to n + 1. */
-static int (*const steps[])(struct db *db, struct err *err) = { to_1, to_2 };
+static int (*const steps[])(struct db *db, struct err *err) = { to_1, to_2,
+	to_3 };
 
 #define VERSION ((int64_t)(sizeof(steps) / sizeof(steps[0])))
 

@@ -108,16 +108,25 @@ resume_started(struct step *s, int64_t now)
 	    w->max_resume_attempts);
 }
 
+/* Is the run that was seen the one of an attempt whose outcome was not known?
+ * Records of before runs were known may hold such a one. */
+static bool
+is_resumed(const struct watch *old, const struct observation *o)
+{
+	return old->resume_pending != 0 &&
+	    (old->job_run[0] == '\0' || strcmp(old->job_run, o->job_run) != 0);
+}
+
 static void
-ended(struct step *s, const struct observation *o, int64_t now)
+ended(struct step *s, const struct watch *old, const struct observation *o,
+    int64_t now)
 {
 	struct watch *w = &s->watch;
 	bool good = o->state == JOB_EXITED && o->exit_code == 0;
 	json_t *extras = json_pack("{s:i}", "exit_code", o->exit_code);
 	char how[64];
 
-	/* A run that ended with a status is not the one that was lost. */
-	if (w->resume_pending != 0)
+	if (is_resumed(old, o))
 		resume_started(s, now);
 	w->last_exit_code = o->exit_code;
 	if (good) {
@@ -150,6 +159,20 @@ stopped(struct step *s, int64_t now)
 	tell(s, EVENT_FAILED,
 	    json_pack("{s:n, s:b}", "exit_code", "stopped", 1), now,
 	    "The job '%.100s' on %.100s was stopped on request.",
+	    w->tmux_session, w->sandbox_name);
+}
+
+/* Lost, and brought back by somebody else, whose business it is now. */
+static void
+taken_over(struct step *s, int64_t now)
+{
+	const struct watch *w = &s->watch;
+
+	end(s, WATCH_FAILED, STATE_FAILED);
+	tell(s, EVENT_FAILED,
+	    json_pack("{s:n, s:b}", "exit_code", "superseded", 1), now,
+	    "The job '%.100s' on %.100s ended without a status, and somebody "
+	    "started another run of it since; this watch is not for that one.",
 	    w->tmux_session, w->sandbox_name);
 }
 
@@ -317,15 +340,17 @@ was_in_trouble(const struct watch *old)
 }
 
 static void
-running(struct step *s, const struct watch *old, int64_t now)
+running(struct step *s, const struct watch *old, const struct observation *o,
+    int64_t now)
 {
 	struct watch *w = &s->watch;
 
 	w->next_check_ts = now + w->interval_s;
-	if (w->resume_pending != 0) {
+	if (is_resumed(old, o)) {
 		resume_started(s, now);
 		return;
 	}
+	w->resume_pending = 0;
 	w->interrupted_ts = w->resume_due_ts = 0;
 	set_state(s, STATE_RUNNING, "The job is running.");
 	if (was_in_trouble(old))
@@ -403,19 +428,24 @@ job_seen(struct step *s, const struct watch *old, const struct observation *o,
 	keep_checkpoint(w, o, now);
 	if (o->boot_id[0] != '\0')
 		watch_set(&w->boot_id, o->boot_id);
+	if (o->state != JOB_NONE)
+		watch_set(&w->job_run, o->job_run);
 	if (rebooted)
 		tell(s, EVENT_HOST_REBOOTED, NULL, now,
 		    "%.100s was started again since the last look at the job "
 		    "'%.100s'.",
 		    w->sandbox_name, w->tmux_session);
 	if (o->state == JOB_RUNNING || o->state == JOB_STARTING)
-		running(s, old, now);
+		running(s, old, o, now);
 	else if ((o->state == JOB_EXITED || o->state == JOB_KILLED) &&
 	    !killed_by_reboot(old, o, rebooted))
-		ended(s, o, now);
+		ended(s, old, o, now);
 	else if (o->stopped && o->orphans == 0 &&
 	    !killed_by_reboot(old, o, rebooted))
 		stopped(s, now);
+	else if (o->superseded && w->resume_pending == 0 && o->orphans == 0 &&
+	    o->state != JOB_NONE)
+		taken_over(s, now);
 	else
 		interrupted(s, o, now);
 }
@@ -454,14 +484,17 @@ resume_seen(struct step *s, const struct watch *old,
 	w->next_check_ts = now + w->interval_s;
 	switch (o->seen) {
 	case SEEN_RESUMED:
+		watch_set(&w->job_run, o->job_run);
 		resume_started(s, now);
 		break;
 	case SEEN_RESUME_REFUSED:
 		resume_refused(s, o, now);
 		break;
 	case SEEN_RESUME_TAKEN:
-		w->resume_pending = 0;
-		running(s, old, now);
+		if (strcmp(old->job_run, o->job_run) == 0)
+			running(s, old, o, now);
+		else
+			taken_over(s, now);
 		break;
 	default:
 		unreachable(s, o, now);

@@ -235,6 +235,53 @@ def test_a_watch_for_a_job_that_runs(watched, sshd):
     watched.until_event(result["watch_id"], "failed")
 
 
+def test_a_watch_is_for_its_own_run(watched, sshd):
+    """Not for one that has the same name and came later."""
+    watched.job("exit 3", session_name="t")
+    rsmcp.until("it is over", lambda: not watched.good(
+        "check_background_task", tmux_session="t")["running"])
+    lost = watched.job("sleep 1000", session_name="t", auto_resume=True,
+                       resume_command="touch resumed",
+                       checkpoint_command="true")
+    lose(sshd, "t")
+    last = watched.job("echo third; sleep 1000", session_name="t")
+    assert watched.good("check_background_task",
+                        watch_id=1)["exit_code"] == 3
+    watched.daemon.start()
+    watched.until_event(1, "failed")
+    watched.until_event(lost, "failed")
+    watched.until_state(last, "running")
+    assert watched.watch(1)["last_exit_code"] == 3
+    [event] = watched.good("list_background_watch_events",
+                           watch_id=lost)["events"]
+    assert event["payload"]["superseded"] is True
+    assert "another run of it" in event["summary"]
+    assert watched.events(last) == []
+    assert not file_of(sshd, "resumed").exists()
+
+
+def test_a_resume_under_another_name_is_followed(watched, sshd):
+    """The name that the plan says; other jobs of the first one are not its
+    business any more."""
+    watched.daemon.start()
+    watch_id = watched.job(
+        "sleep 1000", session_name="t", auto_resume=True,
+        checkpoint_command="true", resume_plan_json={
+            "resume_command": "echo back; while [ ! -e stop ]; do sleep 0.1;"
+            " done; exit 5", "tmux_session": "t-again"})
+    watched.until_state(watch_id, "running")
+    lose(sshd, "t")
+    watched.until_event(watch_id, "resume_started")
+    watched.job("exit 9", session_name="t")
+    rsmcp.until("it is seen", lambda: "back\n" in watched.watch(
+        watch_id)["last_log_tail"])
+    checked = watched.good("check_background_task", watch_id=watch_id)
+    assert checked["tmux_session"] == "t-again" and checked["running"] is True
+    file_of(sshd, "stop").touch()
+    watched.until_event(watch_id, "failed")
+    assert watched.watch(watch_id)["last_exit_code"] == 5
+
+
 def test_a_cancelled_watch_leaves_the_job_alone(watched):
     watched.daemon.start()
     watch_id = watched.job("sleep 2", session_name="t")

@@ -120,8 +120,9 @@ an_unknown_number_is_said(void **state)
 	assert_int_equal(err.code, ERR_NOT_FOUND);
 	says(err.msg, "no watch 7");
 	assert_int_equal(watches_cancel(7, &soon, &err), -1);
-	assert_int_equal(watches_started(7, "a", "b", &soon, &err), -1);
-	assert_int_equal(watches_find("box", "none", &w, &soon, &err), -1);
+	assert_int_equal(watches_started(7, "a", "a/1", "b", &soon, &err), -1);
+	assert_int_equal(watches_find("box", "none", "none/1", &w, &soon, &err),
+	    -1);
 	assert_int_equal(err.code, ERR_NOT_FOUND);
 }
 
@@ -430,8 +431,19 @@ watches_are_counted_listed_and_removed(void **state)
 	must(watches_list("cancelled", &list, &count, &soon, &err));
 	assert_int_equal(count, 1);
 	watches_free(list, count);
-	must(watches_started(1, "other", "/x", &soon, &err));
-	must(watches_find("box", "other", &w, &soon, &err));
+	must(watches_started(1, "other", "other/1", "/x", &soon, &err));
+	must(watches_find("box", "other", "other/1", &w, &soon, &err));
+	assert_int_equal(w.id, 1);
+	/* Another run of that name has no watch, unless this one resumed it. */
+	watch_free(&w);
+	assert_int_equal(watches_find("box", "other", "other/2", &w, &soon,
+	                     &err),
+	    -1);
+	must(watches_get(1, &w, &soon, &err));
+	w.resume_attempts = 1;
+	must(watches_save(&w, NULL, 0, &soon, &err));
+	watch_free(&w);
+	must(watches_find("box", "other", "other/2", &w, &soon, &err));
 	assert_int_equal(w.id, 1);
 	watch_free(&w);
 	must(watches_remove(1, &soon, &err));
