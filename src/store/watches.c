@@ -568,21 +568,11 @@ watches_wait(int64_t now, int64_t longest, int64_t *seconds,
 	    "FROM watches WHERE status = 'active'";
 	sqlite3_stmt *stmt;
 	struct db *db = row_take(text, &stmt, until, err);
-	int rc;
 
 	if (db == NULL)
 		return -1;
 	row_bind_int(stmt, 1, now);
-	rc = db_step(db, stmt, err);
-	if (rc == 1) {
-		*seconds = sqlite3_column_type(stmt, 0) == SQLITE_NULL
-		    ? longest
-		    : sqlite3_column_int64(stmt, 0);
-		if (*seconds > longest)
-			*seconds = longest;
-	}
-	db_give(db);
-	return rc == -1 ? -1 : 0;
+	return row_seconds(db, stmt, longest, seconds, err);
 }
 
 /* In a transaction.  1: the row is not as it was read. */

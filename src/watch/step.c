@@ -59,6 +59,26 @@ larger(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+/*
+ * Many watches that began at the same time must not be looked at at the same
+ * time for ever: each has moments of its own, an interval apart, spread by its
+ * number.  Until it has found them the pause is shorter, half of it at least.
+ */
+static int64_t
+next_look(const struct watch *w, int64_t now)
+{
+	uint32_t spread = (uint32_t)w->id * 2654435769u; /* 2^32 / 1.618... */
+	int64_t interval = w->interval_s;
+	int64_t moment = (int64_t)spread * interval >> 32;
+	int64_t pause = interval - (now - moment) % interval;
+
+	if (pause > interval)
+		pause -= interval; /* the clock is before 1970 */
+	if (pause < interval / 2)
+		pause += interval / 2;
+	return now + pause;
+}
+
 /* --- ends -----------------------------------------------------------------
  */
 
@@ -246,7 +266,7 @@ ask_resume(struct step *s, int64_t now)
 	if (w->resume_pending == 0)
 		w->resume_pending = ++w->resume_attempts;
 	set_state(s, STATE_RESUMING, w->last_summary);
-	w->next_check_ts = now + w->interval_s;
+	w->next_check_ts = next_look(w, now);
 	s->resume = true;
 }
 
@@ -261,7 +281,7 @@ interrupted(struct step *s, const struct observation *o, int64_t now)
 	int64_t latest = now + larger(w->interval_s, w->resume_delay_s);
 
 	set_state(s, STATE_INTERRUPTED, w->last_summary);
-	w->next_check_ts = now + w->interval_s;
+	w->next_check_ts = next_look(w, now);
 	if (w->interrupted_ts == 0)
 		first_interruption(s, o, now);
 	if (w->resume_due_ts > latest)
@@ -291,7 +311,7 @@ no_config(struct step *s, int64_t now)
 	struct watch *w = &s->watch;
 	bool known = strcmp(w->last_state, STATE_CONFIG_MISSING) == 0;
 
-	w->next_check_ts = now + w->interval_s;
+	w->next_check_ts = next_look(w, now);
 	if (known)
 		return;
 	set_state(s, STATE_CONFIG_MISSING, "");
@@ -309,7 +329,7 @@ unreachable(struct step *s, const struct observation *o, int64_t now)
 	    w->sandbox_name, o->error);
 
 	w->consecutive_ssh_failures++;
-	w->next_check_ts = now + w->interval_s;
+	w->next_check_ts = next_look(w, now);
 	watch_set(&w->last_error, o->error);
 	set_state(s, STATE_UNREACHABLE, summary);
 	free(summary);
@@ -345,7 +365,7 @@ running(struct step *s, const struct watch *old, const struct observation *o,
 {
 	struct watch *w = &s->watch;
 
-	w->next_check_ts = now + w->interval_s;
+	w->next_check_ts = next_look(w, now);
 	if (is_resumed(old, o)) {
 		resume_started(s, now);
 		return;
@@ -458,7 +478,7 @@ resume_refused(struct step *s, const struct observation *o, int64_t now)
 
 	w->resume_pending = 0;
 	w->resume_due_ts = now + larger(w->interval_s, w->resume_delay_s);
-	w->next_check_ts = now + w->interval_s;
+	w->next_check_ts = next_look(w, now);
 	watch_set(&w->last_error, o->error);
 	set_state(s, STATE_INTERRUPTED, "");
 	json_object_set_new(extras, "stderr",
@@ -481,7 +501,7 @@ resume_seen(struct step *s, const struct watch *old,
 
 	if (w->resume_pending == 0)
 		return; /* nobody asked for it */
-	w->next_check_ts = now + w->interval_s;
+	w->next_check_ts = next_look(w, now);
 	switch (o->seen) {
 	case SEEN_RESUMED:
 		watch_set(&w->job_run, o->job_run);

@@ -1,5 +1,6 @@
 """The watchdog, with real jobs on real sshds."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -306,6 +307,30 @@ def test_events_are_waited_for(watched):
     assert result["next_cursor"] == event["id"]
     again = watched.good("wait_for_events", cursor=cursor, timeout_s=0)
     assert again["events"] == [event]
+
+
+def test_old_events_go_with_their_files(watched):
+    watched.daemon.start()
+    watched.until_event(watched.job("true", session_name="t"), "completed")
+    place = watched.home.state / "events"
+    rsmcp.until("it is written", (place / "event-1.json").exists)
+    watched.daemon.kill()
+    with contextlib.closing(sqlite3.connect(
+            watched.home.state / "watchdog.sqlite3", timeout=20)) as db, db:
+        for number in range(2, 700):
+            db.execute("INSERT INTO watch_events(id, watch_id, event_type,"
+                       " summary, payload_json, created_ts)"
+                       " VALUES(?, 1, 'failed', 's', '{}', 1000)", (number,))
+            (place / ("event-%d.json" % number)).touch()
+        # It waits for its delivery.
+        db.execute("INSERT INTO event_deliveries(event_id, channel, next_ts)"
+                   " VALUES(2, 'webhook', ?)", (int(time.time()) + 3600,))
+    watched.daemon.start()
+    left = ["event-%d.json" % n for n in (1, 2, *range(600, 700))]
+    rsmcp.until("old ones are gone", lambda: sorted(
+        path.name for path in place.iterdir()) == sorted(left))
+    rsmcp.until("those in the store, too",
+                lambda: len(watched.events()) == len(left))
 
 
 def test_watches_and_events_for_people(watched):
