@@ -386,6 +386,7 @@ def test_commands_of_any_content_and_length(jobs):
             assert result["exit_code"] == 0 and \
                 "done %d\n" % size in result["log_tail"], result
     assert not list((jobs.host / STATE).glob(".start-*"))
+    assert "NUL" in jobs.refused(command="echo a\0b")
     error = jobs.refused(command="echo a\0b")
     assert "NUL" in error or "zero" in error or "\\u0000" in error, error
     assert "must not be empty" in jobs.refused(command="  ")
