@@ -27,8 +27,8 @@ def run(*argv):
         raise SystemExit(f"{argv[0]} failed: {done.stderr.strip()}")
 
 
-def until(what, condition):
-    end = time.monotonic() + PATIENCE_S
+def until(what, condition, patience_s=PATIENCE_S):
+    end = time.monotonic() + patience_s
     while not condition():
         if time.monotonic() > end:
             raise SystemExit(f"waited in vain until {what}")

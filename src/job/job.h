@@ -19,15 +19,23 @@
 #include "ssh/link.h"
 
 #define JOB_NAME_MAX 100
+#define JOB_ID_MAX 39
+#define JOB_RUN_MAX (JOB_NAME_MAX + 1 + JOB_ID_MAX) /* "NAME/ID" */
 
 /* A name that tmux takes as it is: letters, digits, "_" and "-"; others become
  * "_".  An empty one gets a new name. */
 void job_name(char out[JOB_NAME_MAX + 1], const char *given);
 
+/* A word that names a run, and none before it. */
+void job_new_id(char out[JOB_ID_MAX + 1]);
+
 /* --- Starting ------------------------------------------------------------- */
 
 struct job_start {
-	const char *name; /* as job_name() made it */
+	const char *name;  /* as job_name() made it */
+	const char *id;    /* as job_new_id() made it, or NULL */
+	const char *after; /* id of the run that has to be the last one of that
+	                    * name so far, or NULL: any may be */
 	const char *command;
 	const char *cwd;        /* or "" */
 	const char *log_file;   /* or "": the default */
@@ -41,13 +49,15 @@ struct job_start {
 enum job_started {
 	JOB_STARTED,
 	JOB_AGAIN,  /* by an earlier call with the same key */
-	JOB_EXISTS, /* one of that name runs: nothing was started */
+	JOB_EXISTS, /* one of that name runs, or is there that is not "after":
+	             * nothing was started */
 };
 
 struct job_handle {
 	enum job_started how;
 	bool recovered; /* the reply was lost, and the job found again */
 	char name[JOB_NAME_MAX + 1];
+	char id[JOB_ID_MAX + 1];
 	int64_t run;
 	bool tmux;       /* there is a session to attach to */
 	int64_t begin;   /* where in the log it begins; if it was started */
@@ -87,7 +97,8 @@ const char *job_state_name(enum job_state s);
 
 struct job_look {
 	const char *name;
-	const char *id; /* of the run; NULL: the newest */
+	const char *id; /* of the run; NULL: the newest; "-": one of an older
+	                 * server */
 	const char
 	    *log_file;      /* where it is, if the host does not know; or "" */
 	int64_t last_lines; /* of the log; 0: none */
@@ -101,6 +112,7 @@ struct job_look {
 struct job_status {
 	enum job_state state;
 	int64_t run;            /* 0: not one of ours, but of an older server */
+	int64_t newest;         /* run of that name; 0: there is none */
 	int exit_code;          /* -1: none */
 	int signal;             /* 0: none */
 	char reason[32];        /* of LOST: reboot, runner, start, record */
@@ -117,7 +129,7 @@ struct job_status {
 	bool log_more;      /* there is more behind it */
 	bool log_cut;       /* lines that match did not fit, the first ones */
 	struct buf log;     /* as it is in the file, whole characters */
-	char id[40];        /* of the run */
+	char id[JOB_ID_MAX + 1]; /* of the run; "-": it has none */
 };
 
 int job_look(struct link *link, const struct job_look *q, struct job_status *s,

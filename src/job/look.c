@@ -75,6 +75,7 @@ number_of(struct job_status *s, struct said *said, const char *word)
 		int64_t *value;
 	} rows[] = {
 		{ "run", &s->run },
+		{ "newest", &s->newest },
 		{ "ended", &s->ended },
 		{ "started", &s->started },
 		{ "pid", &s->pid },

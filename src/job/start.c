@@ -52,6 +52,12 @@ job_name(char out[JOB_NAME_MAX + 1], const char *given)
 }
 
 void
+job_new_id(char out[JOB_ID_MAX + 1])
+{
+	random_hex(out, 16);
+}
+
+void
 job_handle_free(struct job_handle *h)
 {
 	free(h->log_file);
@@ -182,6 +188,7 @@ make_script(struct buf *out, const struct job_start *j, const char *id,
 	job_text_set(out, "R", runner);
 	job_text_set_number(out, "T", last);
 	job_text_set(out, "E", j->inherit ? "1" : "");
+	job_text_set(out, "P", j->after != NULL ? j->after : "");
 	add_exports(out, j->env);
 	add_limit(out, j);
 	job_text_add(out, job_text_start);
@@ -251,19 +258,32 @@ take_numbers(struct job_handle *h, const char *text, int64_t *number,
 	return 0;
 }
 
-/* The start of another: "again RUN TMUX ORPHANS NAME LOG". */
+/* A word and a space; what follows them, or NULL. */
+static const char *
+take_word(char *out, size_t size, const char *text)
+{
+	const char *space = strchr(text, ' ');
+
+	if (space == NULL)
+		return NULL;
+	snprintf(out, size, "%.*s", (int)(space - text), text);
+	return space + 1;
+}
+
+/* The start of another: "again RUN TMUX ORPHANS ID NAME LOG". */
 static int
 take_other(struct job_handle *h, const char *text)
 {
-	const char *rest, *space;
+	const char *rest;
 
 	if (take_numbers(h, text, &h->orphans, &rest) == -1)
 		return -1;
-	space = strchr(rest, ' ');
-	if (space == NULL)
+	rest = take_word(h->id, sizeof(h->id), rest);
+	if (rest != NULL)
+		rest = take_word(h->name, sizeof(h->name), rest);
+	if (rest == NULL)
 		return -1;
-	snprintf(h->name, sizeof(h->name), "%.*s", (int)(space - rest), rest);
-	h->log_file = xstrdup(space + 1);
+	h->log_file = xstrdup(rest);
 	return 0;
 }
 
@@ -304,11 +324,11 @@ job_answer_parse(struct job_handle *h, const char *text, const char *box,
 /* Look for the run with our word.  0: it is there; 1: it is not; -1: nobody
  * knows. */
 static int
-find_once(struct link *link, const struct job_start *j, const char *id,
-    struct job_handle *h, const struct until *until)
+find_once(struct link *link, const struct job_start *j, struct job_handle *h,
+    const struct until *until)
 {
 	struct job_look q = { .name = j->name,
-		.id = id,
+		.id = h->id,
 		.log_file = "",
 		.since = -1,
 		.grep = "" };
@@ -317,7 +337,7 @@ find_once(struct link *link, const struct job_start *j, const char *id,
 
 	if (job_look(link, &q, &s, until, &err) == -1)
 		return -1;
-	if (s.run == 0 || strcmp(s.id, id) != 0) {
+	if (s.run == 0 || strcmp(s.id, h->id) != 0) {
 		job_status_free(&s);
 		return 1;
 	}
@@ -336,15 +356,15 @@ find_once(struct link *link, const struct job_start *j, const char *id,
  * refused, so only then it is sure that there was none.
  */
 static int
-find_again(struct link *link, const struct job_start *j, const char *id,
-    struct job_handle *h, int64_t last, const struct until *until)
+find_again(struct link *link, const struct job_start *j, struct job_handle *h,
+    int64_t last, const struct until *until)
 {
 	struct until limit = until_within(until, FIND_MS), step;
 	struct err err;
 	int rc;
 
 	for (;;) {
-		rc = find_once(link, j, id, h, &limit);
+		rc = find_once(link, j, h, &limit);
 		if (rc == 0 || until_check(&limit, &err) == -1)
 			return rc == 0 ? 0 : -1;
 		if (rc == 1 && last == 0)
@@ -357,11 +377,10 @@ find_again(struct link *link, const struct job_start *j, const char *id,
 }
 
 static int
-lost_reply(struct link *link, const struct job_start *j, const char *id,
-    struct job_handle *h, int64_t last, const struct until *until,
-    struct err *err)
+lost_reply(struct link *link, const struct job_start *j, struct job_handle *h,
+    int64_t last, const struct until *until, struct err *err)
 {
-	switch (find_again(link, j, id, h, last, until)) {
+	switch (find_again(link, j, h, last, until)) {
 	case 0:
 		return 0;
 	case 1:
@@ -381,26 +400,28 @@ job_start(struct link *link, const struct job_start *j, struct job_handle *h,
 {
 	struct until limit = until_within(until, START_MS);
 	struct buf script, answer;
-	char id[RANDOM_HEX(16)];
 	bool sent = false;
 	int64_t last = not_after(link);
 	int rc = 0;
 
 	memset(h, 0, sizeof(*h));
 	snprintf(h->name, sizeof(h->name), "%s", j->name);
-	random_hex(id, 16);
+	if (j->id != NULL)
+		snprintf(h->id, sizeof(h->id), "%s", j->id);
+	else
+		job_new_id(h->id);
 	buf_init(&script, SIZE_MAX);
 	buf_init(&answer, 16384);
-	make_script(&script, j, id, last);
+	make_script(&script, j, h->id, last);
 	if (script.len > LEASE_SCRIPT_MAX)
-		rc = send_ahead(link, &script, id, &limit, err);
+		rc = send_ahead(link, &script, h->id, &limit, err);
 	if (rc == 0) {
 		rc = link_run(link, script.data, &answer, &sent, &limit, err);
 		if (rc == 0)
 			rc = job_answer_parse(h, answer.data,
 			    link_sandbox(link)->name, err);
 		else if (sent)
-			rc = lost_reply(link, j, id, h, last, until, err);
+			rc = lost_reply(link, j, h, last, until, err);
 	}
 	buf_free(&script);
 	buf_free(&answer);

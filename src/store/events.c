@@ -211,6 +211,69 @@ events_last(int64_t *id, const struct until *until, struct err *err)
 	return rc;
 }
 
+/* --- the end of their time ------------------------------------------------
+ */
+
+int
+events_old(const struct events_keep *keep, int64_t now, size_t max,
+    int64_t **list, size_t *count, const struct until *until, struct err *err)
+{
+	static const char sql[] =
+	    "SELECT id FROM watch_events WHERE id <= (SELECT id FROM "
+	    "watch_events ORDER BY id DESC LIMIT 1 OFFSET ?1) AND "
+	    "(created_ts < ?2 OR id <= (SELECT id FROM watch_events "
+	    "ORDER BY id DESC LIMIT 1 OFFSET ?3)) AND NOT EXISTS (SELECT 1 "
+	    "FROM event_deliveries d WHERE d.event_id = watch_events.id "
+	    "AND d.state = 'pending') ORDER BY id LIMIT ?4";
+	sqlite3_stmt *stmt;
+	struct db *db = row_take(sql, &stmt, until, err);
+
+	if (db == NULL)
+		return -1;
+	row_bind_int(stmt, 1, (int64_t)keep->least);
+	row_bind_int(stmt, 2, now - keep->age_s);
+	row_bind_int(stmt, 3, (int64_t)keep->most);
+	row_bind_int(stmt, 4, (int64_t)max);
+	return row_ids(db, stmt, list, count, err);
+}
+
+static int
+remove_one(struct db *db, const char *sql, int64_t id, struct err *err)
+{
+	sqlite3_stmt *stmt = db_statement(db, sql, err);
+
+	if (stmt == NULL)
+		return -1;
+	row_bind_int(stmt, 1, id);
+	return db_step(db, stmt, err);
+}
+
+int
+events_remove(const int64_t *list, size_t count, const struct until *until,
+    struct err *err)
+{
+	struct db *db = db_take(until, err);
+	size_t i;
+	int rc;
+
+	if (db == NULL)
+		return -1;
+	rc = db_begin(db, err);
+	for (i = 0; rc == 0 && i < count; i++) {
+		rc = remove_one(db,
+		    "DELETE FROM event_deliveries WHERE event_id = ?1", list[i],
+		    err);
+		if (rc == 0)
+			rc = remove_one(db,
+			    "DELETE FROM watch_events WHERE id = ?1", list[i],
+			    err);
+	}
+	if (rc == 0)
+		rc = db_commit(db, err);
+	db_give(db);
+	return rc;
+}
+
 /* --- delivery -------------------------------------------------------------
  */
 
@@ -386,22 +449,12 @@ deliveries_wait(enum event_channel c, int64_t now, int64_t longest,
 	    "WHERE state = 'pending' AND channel = ?1";
 	sqlite3_stmt *stmt;
 	struct db *db = row_take(sql, &stmt, until, err);
-	int rc;
 
 	if (db == NULL)
 		return -1;
 	row_bind_text(stmt, 1, channels[c]);
 	row_bind_int(stmt, 2, now);
-	rc = db_step(db, stmt, err);
-	if (rc == 1) {
-		*seconds = sqlite3_column_type(stmt, 0) == SQLITE_NULL
-		    ? longest
-		    : sqlite3_column_int64(stmt, 0);
-		if (*seconds > longest)
-			*seconds = longest;
-	}
-	db_give(db);
-	return rc == -1 ? -1 : 0;
+	return row_seconds(db, stmt, longest, seconds, err);
 }
 
 json_t *

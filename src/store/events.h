@@ -94,6 +94,20 @@ int events_list(const struct events_query *q, struct event **list,
 /* The id of the newest event, 0 if there is none. */
 int events_last(int64_t *id, const struct until *until, struct err *err);
 
+/* How long events are kept. */
+struct events_keep {
+	int64_t age_s; /* none that is older */
+	size_t most;   /* no more than so many */
+	size_t least;  /* but so many in every case */
+};
+
+/* The ids of those that may go, the oldest first, "max" at most: what has still
+ * to be delivered stays.  *list is allocated. */
+int events_old(const struct events_keep *keep, int64_t now, size_t max,
+    int64_t **list, size_t *count, const struct until *until, struct err *err);
+int events_remove(const int64_t *list, size_t count, const struct until *until,
+    struct err *err);
+
 /* --- Delivery ------------------------------------------------------------- */
 
 /* What has to be delivered, with what its watch says about where to. */

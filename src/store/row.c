@@ -1,5 +1,6 @@
 #include "store/row.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -40,6 +41,45 @@ row_take(const char *sql, sqlite3_stmt **stmt, const struct until *until,
 		return NULL;
 	}
 	return db;
+}
+
+int
+row_ids(struct db *db, sqlite3_stmt *stmt, int64_t **list, size_t *count,
+    struct err *err)
+{
+	int64_t *ids = NULL;
+	size_t n = 0;
+	int rc;
+
+	while ((rc = db_step(db, stmt, err)) == 1) {
+		ids = xreallocarray(ids, n + 1, sizeof(*ids));
+		ids[n++] = sqlite3_column_int64(stmt, 0);
+	}
+	db_give(db);
+	if (rc == -1) {
+		free(ids);
+		return -1;
+	}
+	*list = ids;
+	*count = n;
+	return 0;
+}
+
+int
+row_seconds(struct db *db, sqlite3_stmt *stmt, int64_t longest,
+    int64_t *seconds, struct err *err)
+{
+	int rc = db_step(db, stmt, err);
+
+	if (rc == 1) {
+		*seconds = sqlite3_column_type(stmt, 0) == SQLITE_NULL
+		    ? longest
+		    : sqlite3_column_int64(stmt, 0);
+		if (*seconds > longest)
+			*seconds = longest;
+	}
+	db_give(db);
+	return rc == -1 ? -1 : 0;
 }
 
 int

@@ -7,6 +7,7 @@
 
 #include <sqlite3.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -23,6 +24,16 @@ char *row_text(sqlite3_stmt *stmt, int at);
 /* Take the database for one statement. */
 struct db *row_take(const char *sql, sqlite3_stmt **stmt,
     const struct until *until, struct err *err);
+
+/* The first column of all rows of the statement; gives the database back.
+ * *list is allocated. */
+int row_ids(struct db *db, sqlite3_stmt *stmt, int64_t **list, size_t *count,
+    struct err *err);
+
+/* A statement whose one row tells the seconds until something is due, or NULL:
+ * nothing is.  "longest" at most; gives the database back. */
+int row_seconds(struct db *db, sqlite3_stmt *stmt, int64_t longest,
+    int64_t *seconds, struct err *err);
 
 /* Run the statement to its end and give the database back.  With RETURNING it
  * gives one row if it did something: *id (or NULL) is its first column. */

@@ -114,6 +114,7 @@ static const struct column watch_columns[] = {
 	{ "boot_id", "TEXT NOT NULL DEFAULT ''" },
 	{ "checkpoint_error", "TEXT NOT NULL DEFAULT ''" },
 	{ "sandbox_key", "TEXT NOT NULL DEFAULT ''" },
+	{ "job_run", "TEXT NOT NULL DEFAULT ''" },
 	{ "revision", "INTEGER NOT NULL DEFAULT 0" },
 	{ 0 },
 };
@@ -352,9 +353,16 @@ to_3(struct db *db, struct err *err)
 	return skip_used_ids(db, "remote_jobs", "remote", "remote-", err);
 }
 
+/* A watch knows the run that it looks after. */
+static int
+to_4(struct db *db, struct err *err)
+{
+	return ensure_table(db, &watches, err);
+}
+
 /* Step n brings a database from number n to n + 1. */
 static int (*const steps[])(struct db *db, struct err *err) = { to_1, to_2,
-	to_3 };
+	to_3, to_4 };
 
 #define VERSION ((int64_t)(sizeof(steps) / sizeof(steps[0])))
 

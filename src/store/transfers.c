@@ -271,25 +271,11 @@ transfers_unfinished(size_t max, int64_t **ids, size_t *count,
 	    "'running') ORDER BY id LIMIT ?1";
 	sqlite3_stmt *stmt;
 	struct db *db = row_take(sql, &stmt, until, err);
-	int64_t *list = NULL;
-	size_t n = 0;
-	int rc;
 
 	if (db == NULL)
 		return -1;
 	row_bind_int(stmt, 1, (int64_t)max);
-	while ((rc = db_step(db, stmt, err)) == 1) {
-		list = xreallocarray(list, n + 1, sizeof(*list));
-		list[n++] = sqlite3_column_int64(stmt, 0);
-	}
-	db_give(db);
-	if (rc == -1) {
-		free(list);
-		return -1;
-	}
-	*ids = list;
-	*count = n;
-	return 0;
+	return row_ids(db, stmt, ids, count, err);
 }
 
 json_t *

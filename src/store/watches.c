@@ -88,6 +88,7 @@ static const struct field fields[] = {
 	{ AT(boot_id), TEXT, STATE, .ours = true },
 	{ AT(checkpoint_error), TEXT, STATE, .ours = true },
 	{ AT(sandbox_key), TEXT, .ours = true },
+	{ AT(job_run), TEXT, STATE, .ours = true },
 	{ AT(revision), INT, STATE, .ours = true },
 };
 
@@ -309,9 +310,10 @@ make_statements(void)
 	sql.save = make_save();
 	sql.get = make_select("WHERE id = ?1");
 	sql.list = make_select("WHERE ?1 = '' OR status = ?1 ORDER BY id DESC");
-	sql.find =
-	    make_select("WHERE status = 'active' AND sandbox_name = ?1 "
-	                "AND tmux_session = ?2 ORDER BY id DESC LIMIT 1");
+	sql.find = make_select("WHERE sandbox_name = ?1 AND (job_run = ?3 OR "
+	                       "(status = 'active' AND tmux_session = ?2 AND "
+	                       "(resume_attempts > 0 OR job_run = ''))) "
+	                       "ORDER BY job_run = ?3 DESC, id DESC LIMIT 1");
 }
 
 static void
@@ -442,7 +444,8 @@ watches_get(int64_t id, struct watch *w, const struct until *until,
 
 int
 watches_find(const char *sandbox_name, const char *tmux_session,
-    struct watch *w, const struct until *until, struct err *err)
+    const char *job_run, struct watch *w, const struct until *until,
+    struct err *err)
 {
 	sqlite3_stmt *stmt;
 	struct db *db;
@@ -455,6 +458,7 @@ watches_find(const char *sandbox_name, const char *tmux_session,
 		return -1;
 	row_bind_text(stmt, 1, sandbox_name);
 	row_bind_text(stmt, 2, tmux_session);
+	row_bind_text(stmt, 3, job_run);
 	rc = one_row(db, stmt, w, err);
 	if (rc != 1)
 		return rc;
@@ -564,21 +568,11 @@ watches_wait(int64_t now, int64_t longest, int64_t *seconds,
 	    "FROM watches WHERE status = 'active'";
 	sqlite3_stmt *stmt;
 	struct db *db = row_take(text, &stmt, until, err);
-	int rc;
 
 	if (db == NULL)
 		return -1;
 	row_bind_int(stmt, 1, now);
-	rc = db_step(db, stmt, err);
-	if (rc == 1) {
-		*seconds = sqlite3_column_type(stmt, 0) == SQLITE_NULL
-		    ? longest
-		    : sqlite3_column_int64(stmt, 0);
-		if (*seconds > longest)
-			*seconds = longest;
-	}
-	db_give(db);
-	return rc == -1 ? -1 : 0;
+	return row_seconds(db, stmt, longest, seconds, err);
 }
 
 /* In a transaction.  1: the row is not as it was read. */
@@ -630,12 +624,12 @@ watches_save(struct watch *w, struct event *events, size_t count,
  */
 
 int
-watches_started(int64_t id, const char *tmux_session, const char *log_file,
-    const struct until *until, struct err *err)
+watches_started(int64_t id, const char *tmux_session, const char *job_run,
+    const char *log_file, const struct until *until, struct err *err)
 {
 	static const char text[] =
 	    "UPDATE watches SET tmux_session = ?2, log_file = ?3,"
-	    " updated_ts = ?4, next_check_ts = ?4 "
+	    " job_run = ?5, updated_ts = ?4, next_check_ts = ?4 "
 	    "WHERE id = ?1 RETURNING id";
 	sqlite3_stmt *stmt;
 	struct db *db = row_take(text, &stmt, until, err);
@@ -647,6 +641,7 @@ watches_started(int64_t id, const char *tmux_session, const char *log_file,
 	row_bind_text(stmt, 2, tmux_session);
 	row_bind_text(stmt, 3, log_file);
 	row_bind_int(stmt, 4, (int64_t)time(NULL));
+	row_bind_text(stmt, 5, job_run);
 	if (row_finish(db, stmt, &did, NULL, err) == -1)
 		return -1;
 	return did ? 0 : missing(id, err);

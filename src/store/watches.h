@@ -62,6 +62,8 @@ struct watch {
 	char *boot_id;          /* of the host, when it was last seen */
 	char *checkpoint_error; /* why it could not be read; "" */
 	char *sandbox_key;      /* of config/keep.h; "": by name */
+	char *job_run;          /* "NAME/ID" of the run it looks after; "": the
+	                         * first that is seen */
 	int64_t revision;       /* counts what the daemon wrote */
 };
 
@@ -90,9 +92,11 @@ int watches_get(int64_t id, struct watch *w, const struct until *until,
 int watches_list(const char *status, struct watch **list, size_t *count,
     const struct until *until, struct err *err);
 
-/* The newest active one of this job, ERR_NOT_FOUND if there is none. */
+/* The newest one of this run of a job, or an active one that may have been
+ * before it resumed the job; ERR_NOT_FOUND if there is none. */
 int watches_find(const char *sandbox_name, const char *tmux_session,
-    struct watch *w, const struct until *until, struct err *err);
+    const char *job_run, struct watch *w, const struct until *until,
+    struct err *err);
 
 /* One that is due, and where its job is. */
 struct watch_due {
@@ -126,8 +130,8 @@ int watches_save(struct watch *w, struct event *events, size_t count,
     const struct until *until, struct err *err);
 
 /* What the start of its job found out; makes it due at once. */
-int watches_started(int64_t id, const char *tmux_session, const char *log_file,
-    const struct until *until, struct err *err);
+int watches_started(int64_t id, const char *tmux_session, const char *job_run,
+    const char *log_file, const struct until *until, struct err *err);
 
 /* Cancel it, whatever its status. */
 int watches_cancel(int64_t id, const struct until *until, struct err *err);

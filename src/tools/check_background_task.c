@@ -24,6 +24,8 @@ struct check_args {
 	const char *grep;
 	int64_t wait_s;
 	const char *sandbox_name;
+	/* Of the watch: */
+	char name[JOB_NAME_MAX + 1], id[JOB_ID_MAX + 1];
 };
 
 #define ARG(field) .name = #field, .offset = offsetof(struct check_args, field)
@@ -121,8 +123,10 @@ from_watch(struct call *call, struct check_args *a, struct watch *w,
 {
 	if (watching_get(call, a->watch_id, w, err) == -1)
 		return -1;
-	if (str_blank(a->tmux_session))
-		a->tmux_session = w->tmux_session;
+	if (str_blank(a->tmux_session)) {
+		look_job(w, a->name, a->id);
+		a->tmux_session = a->name;
+	}
 	if (str_blank(a->log_file))
 		a->log_file = w->log_file;
 	if (str_blank(a->sandbox_name))
@@ -137,6 +141,7 @@ look(struct call *call, const struct check_args *a, struct link *link,
 	char name[JOB_NAME_MAX + 1];
 	struct job_look q = {
 		.name = name,
+		.id = a->id,
 		.log_file = a->log_file,
 		.last_lines = a->last_n_lines,
 		.since = a->since_offset,

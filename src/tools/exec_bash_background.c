@@ -23,25 +23,9 @@ struct background_args {
 	const char *sandbox_name;
 	json_t *env;
 	const char *idempotency_key;
-	bool watch;
-	bool ensure_watchdog;
-	const char *run_id;
+	bool watched;
 	const char *watch_name;
-	const char *resume_command;
-	json_t *resume_plan_json;
-	const char *checkpoint_path;
-	const char *checkpoint_format;
-	const char *checkpoint_command;
-	int64_t interval_s;
-	int64_t max_log_lines;
-	const char *webhook_url;
-	const char *event_command;
-	bool auto_resume;
-	int64_t max_resume_attempts;
-	json_t *metadata_json;
-	bool notify_local;
-	int64_t alert_after_failures;
-	int64_t resume_delay_s;
+	struct watching_args watch;
 	bool codex_wakeup;
 	const char *codex_command;
 };
@@ -60,6 +44,12 @@ struct background_args {
 	}
 
 static const struct arg args[] = {
+	/* exec_bash_background_watch goes without the first. */
+	{ .name = "watch",
+	    .offset = offsetof(struct background_args, watched),
+	    .type = ARG_BOOL,
+	    .dflt = 1,
+	    .help = "Let the watchdog look after it." },
 	{ ARG(command), .type = ARG_STRING, .required = true,
 	    .help = "Bash command line or script of any length." },
 	TEXT(session_name, "Name of the job; made up if empty."),
@@ -71,38 +61,8 @@ static const struct arg args[] = {
 	{ ARG(env), .type = ARG_MAP, .help = "Further variables." },
 	TEXT(idempotency_key,
 	    "A call with the same key finds the first job and starts none."),
-	{ ARG(watch), .type = ARG_BOOL, .dflt = 1,
-	    .help = "Let the watchdog look after it." },
-	{ ARG(ensure_watchdog), .advanced = true, .type = ARG_BOOL, .dflt = 1,
-	    .help = "Start the watchdog if none runs." },
-	MORE(run_id, "Name of the run; that of the job if empty."),
 	MORE(watch_name, "Name of the watch."),
-	TEXT(resume_command, "What brings it back after a loss."),
-	{ ARG(resume_plan_json), .advanced = true, .type = ARG_JSON,
-	    .help = "How to resume, for whoever reads the events." },
-	TEXT(checkpoint_path, "File on the sandbox that tells its progress."),
-	{ ARG(checkpoint_format), .advanced = true, .type = ARG_STRING,
-	    .help = "json or text; the plan's, or text, if absent." },
-	MORE(checkpoint_command, "Command that prints its progress."),
-	{ ARG(interval_s), .type = ARG_INT, .min = 1, .max = 86400, .dflt = 300,
-	    .help = "Seconds between looks." },
-	{ ARG(max_log_lines), .advanced = true, .type = ARG_INT, .min = 1,
-	    .max = 10000, .dflt = 80, .help = "Lines of the log to keep." },
-	MORE(webhook_url, "Where events are posted."),
-	MORE(event_command, "Local command for each event."),
-	{ ARG(auto_resume), .type = ARG_BOOL,
-	    .help = "Run resume_command after a loss." },
-	{ ARG(max_resume_attempts), .advanced = true, .type = ARG_INT, .min = 0,
-	    .max = 1000, .dflt = 1, .help = "How often, at most." },
-	{ ARG(metadata_json), .advanced = true, .type = ARG_JSON,
-	    .help = "Anything to keep with it." },
-	{ ARG(notify_local), .advanced = true, .type = ARG_BOOL, .dflt = 1,
-	    .help = "Show events on the desktop." },
-	{ ARG(alert_after_failures), .advanced = true, .type = ARG_INT,
-	    .min = 1, .max = 1000, .dflt = 2,
-	    .help = "Failed looks before an alert." },
-	{ ARG(resume_delay_s), .advanced = true, .type = ARG_INT, .min = 0,
-	    .max = 86400, .dflt = 300, .help = "Seconds before it." },
+	WATCHING_ARGS(struct background_args),
 	{ ARG(codex_wakeup), .advanced = true, .type = ARG_BOOL,
 	    .help = "Wake an agent for each event." },
 	MORE(codex_command, "Which agent."),
@@ -137,25 +97,10 @@ wish_of(const struct background_args *a, const char *name)
 		.log_file = a->log_file,
 		.cwd = a->cwd,
 		.launch_command = a->command,
-		.run_id = a->run_id,
 		.name = a->watch_name,
-		.resume_command = a->resume_command,
-		.resume_plan = a->resume_plan_json,
-		.checkpoint_path = a->checkpoint_path,
-		.checkpoint_format = a->checkpoint_format,
-		.checkpoint_command = a->checkpoint_command,
-		.interval_s = a->interval_s,
-		.max_log_lines = a->max_log_lines,
-		.webhook_url = a->webhook_url,
-		.event_command = a->event_command,
-		.codex_command = a->codex_command,
 		.codex_wakeup = a->codex_wakeup,
-		.auto_resume = a->auto_resume,
-		.max_resume_attempts = a->max_resume_attempts,
-		.alert_after_failures = a->alert_after_failures,
-		.resume_delay_s = a->resume_delay_s,
-		.metadata = a->metadata_json,
-		.notify_local = a->notify_local,
+		.codex_command = a->codex_command,
+		.args = &a->watch,
 	};
 }
 
@@ -171,7 +116,7 @@ check(const struct background_args *a, struct err *err)
 	if (strchr(a->log_file, '\n') != NULL || strchr(a->cwd, '\n') != NULL)
 		return err_set(err, ERR_INVALID,
 		    "log_file and cwd must not hold a newline");
-	if (a->auto_resume && !a->watch)
+	if (a->watch.auto_resume && !a->watched)
 		return err_set(err, ERR_INVALID,
 		    "auto_resume needs watch; nothing was started");
 	json_object_foreach (a->env, name, value) {
@@ -221,8 +166,10 @@ exists(const struct job_handle *h, const struct sandbox *sb, struct err *err)
 	    h->name, sb->name, (long long)h->run, h->log_file);
 }
 
-/* What is known of the job's watch while it is started. */
+/* The job, and what is known of its watch while it is started. */
 struct guard {
+	char name[JOB_NAME_MAX + 1];
+	char id[JOB_ID_MAX + 1]; /* of the run that is to be */
 	struct watch watch;
 	bool stored;
 	json_t *notes;
@@ -242,23 +189,25 @@ guard_free(struct guard *g)
  */
 static int
 guard_begin(struct guard *g, struct call *call, const struct background_args *a,
-    const struct sandbox *sb, const char *name, struct err *err)
+    const struct sandbox *sb, struct err *err)
 {
-	struct watch_wish wish = wish_of(a, name);
-	char *text;
+	struct watch_wish wish = wish_of(a, g->name);
+	char run[JOB_RUN_MAX + 1], *text;
 
 	g->notes = json_array();
-	if (!a->watch)
+	if (!a->watched)
 		return 0;
-	if (watching_check_webhook(wish.webhook_url, err) == -1 ||
+	if (watching_check_webhook(a->watch.webhook_url, err) == -1 ||
 	    watching_make(&g->watch, &wish, sb, err) == -1)
 		return -1;
+	look_job_run(run, g->name, g->id);
+	watch_set(&g->watch.job_run, run);
 	if (watching_store(&g->watch, sb, START_S, g->notes, NULL, &call->until,
 	        err) == 0) {
 		g->stored = true;
 		return 0;
 	}
-	if (a->auto_resume)
+	if (a->watch.auto_resume)
 		return err_wrap(err,
 		    "nothing was started, since it could not "
 		    "be watched");
@@ -284,60 +233,64 @@ guard_drop(struct guard *g, struct call *call, bool maybe, json_t **result)
 	json_object_set_new(*result, "watch_id", json_integer(g->watch.id));
 }
 
-/* One that ran before has its watch already. */
-static void
-guard_again(struct guard *g, const struct job_handle *h, struct call *call)
+/* One that ran before may have its watch already; that takes the place of the
+ * new one. */
+static bool
+guard_again(struct guard *g, const char *name, const char *job_run,
+    struct call *call)
 {
 	struct watch old;
 	struct err err;
 
-	if (watches_remove(g->watch.id, &call->until, &err) == -1 ||
-	    watches_find(g->watch.sandbox_name, h->name, &old, &call->until,
-	        &err) == -1) {
+	if (watches_find(g->watch.sandbox_name, name, job_run, &old,
+	        &call->until, &err) == -1 ||
+	    watches_remove(g->watch.id, &call->until, &err) == -1) {
 		watch_free(&old);
-		g->stored = watches_add(&g->watch, &call->until, &err) == 0;
-		return;
+		return false;
 	}
 	watch_free(&g->watch);
 	g->watch = old;
+	return true;
 }
 
 static void
 guard_end(struct guard *g, const struct background_args *a,
     const struct job_handle *h, struct call *call, json_t *result)
 {
+	char run[JOB_RUN_MAX + 1];
 	struct err err;
 
-	if (g->stored && h->how == JOB_AGAIN)
-		guard_again(g, h, call);
+	look_job_run(run, h->name, h->id);
 	if (g->stored &&
-	    watches_started(g->watch.id, h->name, h->log_file, &call->until,
-	        &err) == -1)
+	    !(h->how == JOB_AGAIN && guard_again(g, h->name, run, call)) &&
+	    watches_started(g->watch.id, h->name, run, h->log_file,
+	        &call->until, &err) == -1)
 		json_array_append_new(g->notes,
 		    utf8_json(err.msg, strlen(err.msg)));
 	if (g->stored)
 		json_object_set_new(result, "watch_id",
 		    json_integer(g->watch.id));
-	if (g->stored && a->ensure_watchdog)
+	if (g->stored && a->watch.ensure_watchdog)
 		watching_ensure(g->notes, &call->until);
 	watching_set_note(result, g->notes);
 }
 
 static int
 start(struct call *call, const struct background_args *a,
-    const struct sandbox *sb, const char *name, struct job_handle *h,
+    const struct sandbox *sb, const struct guard *g, struct job_handle *h,
     struct err *err)
 {
 	int rc = job_start(links_get(call->app->links, sb),
 	    &(struct job_start){
-	        .name = name,
+	        .name = g->name,
+	        .id = g->id,
 	        .command = a->command,
 	        .cwd = str_blank(a->cwd) && sb->workdir != NULL ? sb->workdir
 	                                                        : a->cwd,
 	        .log_file = a->log_file,
 	        .key = a->idempotency_key,
 	        .env = a->env,
-	        .metadata = a->metadata_json,
+	        .metadata = a->watch.metadata_json,
 	    },
 	    h, &call->until, err);
 
@@ -356,15 +309,15 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 	const struct sandbox *sb = app_sandbox(call->app, a->sandbox_name, err);
 	struct guard guard = { 0 };
 	struct job_handle h;
-	char name[JOB_NAME_MAX + 1];
 	int rc;
 
 	if (sb == NULL || check(a, err) == -1)
 		return -1;
-	job_name(name, a->session_name);
-	rc = guard_begin(&guard, call, a, sb, name, err);
+	job_name(guard.name, a->session_name);
+	job_new_id(guard.id);
+	rc = guard_begin(&guard, call, a, sb, err);
 	if (rc == 0) {
-		rc = start(call, a, sb, name, &h, err);
+		rc = start(call, a, sb, &guard, &h, err);
 		if (rc == -1)
 			guard_drop(&guard, call, h.maybe, result);
 	}
@@ -385,7 +338,7 @@ run_watched(struct call *call, const void *given, json_t **result,
 {
 	struct background_args a = *(const struct background_args *)given;
 
-	a.watch = true;
+	a.watched = true;
 	return run(call, &a, result, err);
 }
 
@@ -407,7 +360,7 @@ const struct tool tool_exec_bash_background_watch = {
 	.name = "exec_bash_background_watch",
 	.title = "Start a watched job",
 	.description = "The same as exec_bash_background with watch set.",
-	.args = args,
+	.args = args + 1,
 	.args_size = sizeof(struct background_args),
 	.outputs = outputs,
 	.hints = { .destructive = true, .open_world = true },

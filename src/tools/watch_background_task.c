@@ -10,26 +10,10 @@ struct watch_background_task_args {
 	const char *tmux_session;
 	const char *log_file;
 	const char *sandbox_name;
-	const char *run_id;
 	const char *name;
 	const char *cwd;
 	const char *launch_command;
-	const char *resume_command;
-	json_t *resume_plan_json;
-	const char *checkpoint_path;
-	const char *checkpoint_format;
-	const char *checkpoint_command;
-	int64_t interval_s;
-	int64_t max_log_lines;
-	const char *webhook_url;
-	const char *event_command;
-	bool auto_resume;
-	int64_t max_resume_attempts;
-	json_t *metadata_json;
-	bool ensure_watchdog;
-	bool notify_local;
-	int64_t alert_after_failures;
-	int64_t resume_delay_s;
+	struct watching_args watch;
 };
 
 #define ARG(field)      \
@@ -48,37 +32,10 @@ static const struct arg args[] = {
 	{ ARG(log_file), .type = ARG_STRING, .required = true,
 	    .help = "Its log." },
 	TEXT(sandbox_name, "Sandbox; the active one if empty."),
-	TEXT(run_id, "Name of the run; that of the job if empty."),
 	TEXT(name, "Name of the watch."),
 	TEXT(cwd, "Directory of the job."),
 	TEXT(launch_command, "What started it."),
-	TEXT(resume_command, "What brings it back after a loss."),
-	{ ARG(resume_plan_json), .type = ARG_JSON,
-	    .help = "How to resume, for whoever reads the events." },
-	TEXT(checkpoint_path, "File on the sandbox that tells its progress."),
-	{ ARG(checkpoint_format), .type = ARG_STRING,
-	    .help = "json or text; the plan's, or text, if absent." },
-	TEXT(checkpoint_command, "Command that prints its progress."),
-	{ ARG(interval_s), .type = ARG_INT, .min = 1, .max = 86400, .dflt = 300,
-	    .help = "Seconds between looks." },
-	{ ARG(max_log_lines), .type = ARG_INT, .min = 1, .max = 10000,
-	    .dflt = 80, .help = "Lines of the log to keep." },
-	TEXT(webhook_url, "Where events are posted."),
-	TEXT(event_command, "Local command for each event."),
-	{ ARG(auto_resume), .type = ARG_BOOL,
-	    .help = "Run resume_command after a loss." },
-	{ ARG(max_resume_attempts), .type = ARG_INT, .min = 0, .max = 1000,
-	    .dflt = 1, .help = "How often, at most." },
-	{ ARG(metadata_json), .type = ARG_JSON,
-	    .help = "Anything to keep with it." },
-	{ ARG(ensure_watchdog), .type = ARG_BOOL, .dflt = 1,
-	    .help = "Start the watchdog if none runs." },
-	{ ARG(notify_local), .type = ARG_BOOL, .dflt = 1,
-	    .help = "Show events on the desktop." },
-	{ ARG(alert_after_failures), .type = ARG_INT, .min = 1, .max = 1000,
-	    .dflt = 2, .help = "Failed looks before an alert." },
-	{ ARG(resume_delay_s), .type = ARG_INT, .min = 0, .max = 86400,
-	    .dflt = 300, .help = "Seconds before a resume." },
+	WATCHING_ARGS(struct watch_background_task_args),
 	{ 0 },
 };
 
@@ -103,23 +60,8 @@ wish_of(const struct watch_background_task_args *a, const char *name)
 		.log_file = a->log_file,
 		.cwd = a->cwd,
 		.launch_command = a->launch_command,
-		.run_id = a->run_id,
 		.name = a->name,
-		.resume_command = a->resume_command,
-		.resume_plan = a->resume_plan_json,
-		.checkpoint_path = a->checkpoint_path,
-		.checkpoint_format = a->checkpoint_format,
-		.checkpoint_command = a->checkpoint_command,
-		.interval_s = a->interval_s,
-		.max_log_lines = a->max_log_lines,
-		.webhook_url = a->webhook_url,
-		.event_command = a->event_command,
-		.auto_resume = a->auto_resume,
-		.max_resume_attempts = a->max_resume_attempts,
-		.alert_after_failures = a->alert_after_failures,
-		.resume_delay_s = a->resume_delay_s,
-		.metadata = a->metadata_json,
-		.notify_local = a->notify_local,
+		.args = &a->watch,
 	};
 }
 
@@ -183,7 +125,7 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 	rc = watching_make(&w, &wish, sb, err);
 	if (rc == 0)
 		rc = watching_store(&w, sb, 0, notes, &kept, &call->until, err);
-	if (rc == 0 && a->ensure_watchdog)
+	if (rc == 0 && a->watch.ensure_watchdog)
 		watching_ensure(notes, &call->until);
 	if (rc == 0)
 		rc = tell(&w, kept, notes, &call->until, result, err);

@@ -77,8 +77,8 @@ resolve(json_t *plan, const char *name, const char *cwd)
 static void
 make_plan(struct watch *w, const struct watch_wish *wish)
 {
-	json_t *plan = wish->resume_plan != NULL
-	    ? json_deep_copy(wish->resume_plan)
+	json_t *plan = wish->args->resume_plan_json != NULL
+	    ? json_deep_copy(wish->args->resume_plan_json)
 	    : json_object();
 	bool empty = json_object_size(plan) == 0;
 	char *text;
@@ -86,13 +86,14 @@ make_plan(struct watch *w, const struct watch_wish *wish)
 	resolve(plan, "cwd", "");
 	resolve(plan, "log_file", w->cwd);
 	resolve(plan, "checkpoint_path", w->cwd);
-	text = watching_path(w->cwd, wish->checkpoint_path);
+	text = watching_path(w->cwd, wish->args->checkpoint_path);
 	merge(plan, "checkpoint_path", text, &w->checkpoint_path);
 	free(text);
-	merge(plan, "resume_command", wish->resume_command, &w->resume_command);
-	merge(plan, "checkpoint_command", wish->checkpoint_command,
+	merge(plan, "resume_command", wish->args->resume_command,
+	    &w->resume_command);
+	merge(plan, "checkpoint_command", wish->args->checkpoint_command,
 	    &w->checkpoint_command);
-	merge(plan, "checkpoint_format", wish->checkpoint_format,
+	merge(plan, "checkpoint_format", wish->args->checkpoint_format,
 	    &w->checkpoint_format);
 	if (str_blank(w->checkpoint_format))
 		watch_set(&w->checkpoint_format, "text");
@@ -126,9 +127,10 @@ set_texts(struct watch *w, const struct watch_wish *wish,
 	watch_set(&w->launch_command,
 	    wish->launch_command != NULL ? wish->launch_command : "");
 	watch_set(&w->run_id,
-	    str_blank(wish->run_id) ? wish->tmux_session : wish->run_id);
+	    str_blank(wish->args->run_id) ? wish->tmux_session
+	                                  : wish->args->run_id);
 	watch_set(&w->name, wish->name);
-	watch_set(&w->webhook_url, wish->webhook_url);
+	watch_set(&w->webhook_url, wish->args->webhook_url);
 }
 
 static void
@@ -165,16 +167,16 @@ watching_make(struct watch *w, const struct watch_wish *wish,
 	watch_init(w);
 	set_texts(w, wish, sb);
 	make_plan(w, wish);
-	set_metadata(w, wish->metadata);
-	w->interval_s = wish->interval_s;
-	w->max_log_lines = wish->max_log_lines;
-	w->auto_resume = wish->auto_resume;
-	w->max_resume_attempts = wish->max_resume_attempts;
-	w->alert_after_failures = wish->alert_after_failures;
-	w->resume_delay_s = wish->resume_delay_s;
-	w->notify_local = wish->notify_local;
-	if (!str_blank(wish->event_command)) {
-		watch_set(&w->event_command, wish->event_command);
+	set_metadata(w, wish->args->metadata_json);
+	w->interval_s = wish->args->interval_s;
+	w->max_log_lines = wish->args->max_log_lines;
+	w->auto_resume = wish->args->auto_resume;
+	w->max_resume_attempts = wish->args->max_resume_attempts;
+	w->alert_after_failures = wish->args->alert_after_failures;
+	w->resume_delay_s = wish->args->resume_delay_s;
+	w->notify_local = wish->args->notify_local;
+	if (!str_blank(wish->args->event_command)) {
+		watch_set(&w->event_command, wish->args->event_command);
 	} else if (wish->codex_wakeup) {
 		free(w->event_command);
 		w->event_command = event_codex_command(wish->codex_command);

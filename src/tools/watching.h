@@ -16,21 +16,89 @@
 #include "tools/call.h"
 #include "watch/look.h"
 
+/* The arguments of both tools that make a watch; they have it as "watch". */
+struct watching_args {
+	const char *run_id;
+	const char *resume_command;
+	json_t *resume_plan_json;
+	const char *checkpoint_path;
+	const char *checkpoint_format;
+	const char *checkpoint_command;
+	int64_t interval_s;
+	int64_t max_log_lines;
+	const char *webhook_url;
+	const char *event_command;
+	bool auto_resume;
+	int64_t max_resume_attempts;
+	json_t *metadata_json;
+	bool ensure_watchdog;
+	bool notify_local;
+	int64_t alert_after_failures;
+	int64_t resume_delay_s;
+};
+
+#define WATCHING_ROW(t, field, words, ...)                          \
+	{                                                           \
+		.name = #field, .offset = offsetof(t, watch.field), \
+		.help = (words), __VA_ARGS__                        \
+	}
+#define WATCHING_TEXT .type = ARG_STRING, .dflt_str = ""
+#define WATCHING_INT(low, high, std) \
+	.type = ARG_INT, .min = (low), .max = (high), .dflt = (std)
+#define WATCHING_BOOL(std) .type = ARG_BOOL, .dflt = (std)
+#define WATCHING_MORE .advanced = true
+
+/* Their rows, for an argument struct of this type. */
+#define WATCHING_ARGS(t)                                                      \
+	WATCHING_ROW(t, run_id, "Name of the run; that of the job if empty.", \
+	    WATCHING_TEXT, WATCHING_MORE),                                    \
+	    WATCHING_ROW(t, resume_command,                                   \
+	        "What brings it back after a loss.", WATCHING_TEXT),          \
+	    WATCHING_ROW(t, resume_plan_json,                                 \
+	        "How to resume, for whoever reads the events.",               \
+	        .type = ARG_JSON, WATCHING_MORE),                             \
+	    WATCHING_ROW(t, checkpoint_path,                                  \
+	        "File on the sandbox that tells its progress.",               \
+	        WATCHING_TEXT),                                               \
+	    WATCHING_ROW(t, checkpoint_format,                                \
+	        "json or text; the plan's, or text, if absent.",              \
+	        .type = ARG_STRING, WATCHING_MORE),                           \
+	    WATCHING_ROW(t, checkpoint_command,                               \
+	        "Command that prints its progress.", WATCHING_TEXT,           \
+	        WATCHING_MORE),                                               \
+	    WATCHING_ROW(t, interval_s, "Seconds between looks.",             \
+	        WATCHING_INT(1, 86400, 300)),                                 \
+	    WATCHING_ROW(t, max_log_lines, "Lines of the log to keep.",       \
+	        WATCHING_INT(1, 10000, 80), WATCHING_MORE),                   \
+	    WATCHING_ROW(t, webhook_url, "Where events are posted.",          \
+	        WATCHING_TEXT, WATCHING_MORE),                                \
+	    WATCHING_ROW(t, event_command, "Local command for each event.",   \
+	        WATCHING_TEXT, WATCHING_MORE),                                \
+	    WATCHING_ROW(t, auto_resume, "Run resume_command after a loss.",  \
+	        WATCHING_BOOL(0)),                                            \
+	    WATCHING_ROW(t, max_resume_attempts, "How often, at most.",       \
+	        WATCHING_INT(0, 1000, 1), WATCHING_MORE),                     \
+	    WATCHING_ROW(t, metadata_json, "Anything to keep with it.",       \
+	        .type = ARG_JSON, WATCHING_MORE),                             \
+	    WATCHING_ROW(t, ensure_watchdog,                                  \
+	        "Start the watchdog if none runs.", WATCHING_BOOL(1),         \
+	        WATCHING_MORE),                                               \
+	    WATCHING_ROW(t, notify_local, "Show events on the desktop.",      \
+	        WATCHING_BOOL(1), WATCHING_MORE),                             \
+	    WATCHING_ROW(t, alert_after_failures,                             \
+	        "Failed looks before an alert.", WATCHING_INT(1, 1000, 2),    \
+	        WATCHING_MORE),                                               \
+	    WATCHING_ROW(t, resume_delay_s, "Seconds before a resume.",       \
+	        WATCHING_INT(0, 86400, 300), WATCHING_MORE)
+
 /* What a caller wishes for; texts may be "" or NULL. */
 struct watch_wish {
 	const char *tmux_session, *log_file;
 	const char *cwd, *launch_command;
-	const char *run_id, *name;
-	const char *resume_command;
-	const json_t *resume_plan; /* an object, or NULL */
-	const char *checkpoint_path, *checkpoint_format, *checkpoint_command;
-	int64_t interval_s, max_log_lines;
-	const char *webhook_url, *event_command, *codex_command;
+	const char *name;
 	bool codex_wakeup;
-	bool auto_resume;
-	int64_t max_resume_attempts, alert_after_failures, resume_delay_s;
-	const json_t *metadata; /* an object, or NULL */
-	bool notify_local;
+	const char *codex_command;
+	const struct watching_args *args;
 };
 
 /*

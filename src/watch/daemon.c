@@ -24,6 +24,7 @@
 #include "store/meta.h"
 #include "store/watches.h"
 #include "watch/deliver.h"
+#include "watch/event.h"
 #include "watch/look.h"
 #include "watch/resume.h"
 #include "watch/step.h"
@@ -36,6 +37,7 @@
 #define STORE_MS 15000
 #define FRESH_MS 60000 /* a sandbox's record is read again after this */
 #define HEARTBEAT_MS 20000
+#define PRUNE_MS 3600000
 #define HOLD_MS 30000 /* for a watch that could not be stored */
 #define END_MS 3000   /* for looks to end */
 
@@ -68,6 +70,7 @@ struct daemon {
 	char *lock_path, *state_dir;
 	int stop[2]; /* written to at the end: cancels all looks */
 	int64_t beat_ms;
+	int64_t prune_ms; /* when old events go again */
 
 	pthread_mutex_t lock; /* for all below */
 	struct gate gate;
@@ -494,6 +497,23 @@ scan(struct daemon *d)
 	beat(d, count);
 }
 
+/* Old events go, some at a time and then an hour later. */
+static void
+prune(struct daemon *d)
+{
+	struct until until = to_store();
+	struct err err;
+	int n;
+
+	if (clock_ms() < d->prune_ms)
+		return;
+	n = event_prune((int64_t)time(NULL), &until, &err);
+	if (n == -1)
+		log_error("old events could not be removed: %s", err.msg);
+	if (n <= 0)
+		d->prune_ms = clock_ms() + PRUNE_MS;
+}
+
 /* How long until something is due, at most the loop's sleep. */
 static int64_t
 pause_ms(const struct daemon *d)
@@ -517,6 +537,7 @@ loop(struct daemon *d)
 
 	for (;;) {
 		scan(d);
+		prune(d);
 		until = until_in(pause_ms(d));
 		until.cancel_fd = d->opt->cancel_fd;
 		until_poll(&until, NULL, 0, &err);

@@ -1,6 +1,7 @@
 /* What is told about an event. */
 #include "watch/event.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 
 #define LINE_MAX_BYTES 1000
 #define COMMAND_MAX 8000
+#define PRUNE_MAX 500
 
 /* Cleaned text, "max" bytes at most: the first, or with "tail" the last. */
 static char *
@@ -297,6 +299,37 @@ event_write(const struct event *e, struct buf *body, struct err *err)
 	free(text);
 	free(path);
 	return rc;
+}
+
+static int
+remove_file(int64_t id, struct err *err)
+{
+	char *path = event_file(id, err);
+	int rc = path != NULL ? 0 : -1;
+
+	if (rc == 0 && unlink(path) == -1 && errno != ENOENT)
+		rc = err_sys(err, "cannot remove %s", path);
+	free(path);
+	return rc;
+}
+
+/* The files go first: one without its event would stay for ever. */
+int
+event_prune(int64_t now, const struct until *until, struct err *err)
+{
+	static const struct events_keep keep = { .age_s = 90 * 86400,
+		.most = 10000,
+		.least = 100 };
+	int64_t *ids = NULL;
+	size_t i, count = 0;
+	int rc = events_old(&keep, now, PRUNE_MAX, &ids, &count, until, err);
+
+	for (i = 0; rc == 0 && i < count; i++)
+		rc = remove_file(ids[i], err);
+	if (rc == 0 && count > 0)
+		rc = events_remove(ids, count, until, err);
+	free(ids);
+	return rc == 0 ? (int)count : -1;
 }
 
 /* A variable that does not fit would keep the command from starting. */

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/env.h"
 #include "base/err.h"
+#include "base/until.h"
 #include "store/events.h"
 #include "store/watches.h"
 
@@ -35,6 +36,10 @@ char *event_line(const char *text, size_t max);
 char *event_file(int64_t id, struct err *err);
 /* Write that file; its text is in "body" afterwards, unless that is NULL. */
 int event_write(const struct event *e, struct buf *body, struct err *err);
+
+/* Remove events whose time is over, and their files, some at a time; how many
+ * there were.  -1: they could not be. */
+int event_prune(int64_t now, const struct until *until, struct err *err);
 
 /* Set the RSMCP_* variables. */
 void event_env(struct env *env, const struct delivery *d, const char *file);

@@ -53,6 +53,30 @@ look_resume_name(const struct watch *w, char out[JOB_NAME_MAX + 1])
 	json_decref(plan);
 }
 
+void
+look_job(const struct watch *w, char name[JOB_NAME_MAX + 1],
+    char id[JOB_ID_MAX + 1])
+{
+	const char *slash = strchr(w->job_run, '/');
+
+	id[0] = '\0';
+	if (slash != NULL) {
+		snprintf(name, JOB_NAME_MAX + 1, "%.*s",
+		    (int)(slash - w->job_run), w->job_run);
+		snprintf(id, JOB_ID_MAX + 1, "%s", slash + 1);
+	} else if (w->resume_attempts > 0) {
+		look_resume_name(w, name);
+	} else {
+		job_name(name, w->tmux_session);
+	}
+}
+
+void
+look_job_run(char out[JOB_RUN_MAX + 1], const char *name, const char *id)
+{
+	snprintf(out, JOB_RUN_MAX + 1, "%s/%s", name, id);
+}
+
 /* --- the script -----------------------------------------------------------
  */
 
@@ -104,16 +128,19 @@ add_checkpoint(struct buf *out, const struct watch *w, size_t max)
 }
 
 void
-look_script(struct buf *out, const struct watch *w, const char *name,
-    const struct look_query *q, const char *mark)
+look_script(struct buf *out, const struct watch *w, const struct look_query *q,
+    const char *mark)
 {
+	char name[JOB_NAME_MAX + 1], id[JOB_ID_MAX + 1];
 	struct job_look job = { .name = name,
+		.id = id,
 		.log_file = w->log_file,
 		.last_lines = q->log_lines,
 		.since = -1,
 		.max_bytes = q->log_max,
 		.grep = "" };
 
+	look_job(w, name, id);
 	buf_adds(out, "(\n");
 	job_look_script(out, &job);
 	buf_addf(out,
@@ -208,9 +235,10 @@ take_checkpoint(struct look *l, const struct watch *w,
 }
 
 static void
-take_job(struct look *l)
+take_job(struct look *l, const struct watch *w)
 {
 	struct observation *o = &l->seen;
+	char id[JOB_ID_MAX + 1];
 
 	o->seen = SEEN_JOB;
 	o->state = l->job.state;
@@ -219,6 +247,9 @@ take_job(struct look *l)
 	o->reason = l->job.reason;
 	o->stopped = l->job.stopped;
 	o->orphans = l->job.orphans;
+	o->superseded = l->job.newest > l->job.run;
+	look_job(w, l->name, id);
+	look_job_run(o->job_run, l->name, l->job.id);
 	clean_text(&l->log, l->job.log.data, l->job.log.len);
 	keep_end(&l->log, LOOK_LOG_MAX);
 	o->log_tail = l->job.log_size >= 0 ? l->log.data : NULL;
@@ -255,7 +286,7 @@ look_parse(struct look *l, const struct watch *w, const struct look_query *q,
 	        err) == -1)
 		return -1;
 	l->reached = true;
-	take_job(l);
+	take_job(l, w);
 	rest = end + skip;
 	left = len - (size_t)(rest - data);
 	nl = memchr(rest, '\n', left);
@@ -293,7 +324,7 @@ explain(const struct exec_result *res, const char *box, struct err *err)
 }
 
 static int
-ask(struct look *l, struct link *link, const struct watch *w, const char *name,
+ask(struct look *l, struct link *link, const struct watch *w,
     const struct look_query *q, const struct until *until, struct err *err)
 {
 	char mark[RANDOM_HEX(16)];
@@ -311,7 +342,7 @@ ask(struct look *l, struct link *link, const struct watch *w, const char *name,
 	random_hex(mark, 16);
 	buf_init(&script, SIZE_MAX);
 	buf_init(&said, SAID_MAX);
-	look_script(&script, w, name, q, mark);
+	look_script(&script, w, q, mark);
 	req.command = script.data;
 	rc = exec_run(link, &req, &res, until, err);
 	if (rc == 0) {
@@ -330,26 +361,12 @@ void
 watch_look(struct look *l, struct link *link, const struct watch *w,
     const struct look_query *q, const struct until *until)
 {
-	char own[JOB_NAME_MAX + 1], name[JOB_NAME_MAX + 1];
 	struct err err = ERR_INIT;
-	int rc;
 
 	look_init(l);
-	job_name(own, w->tmux_session);
-	memcpy(name, own, sizeof(name));
-	if (w->resume_attempts > 0)
-		look_resume_name(w, name);
-	rc = ask(l, link, w, name, q, until, &err);
-	/* The resume has another name and may not have begun yet. */
-	if (rc == 0 && l->job.state == JOB_NONE && strcmp(own, name) != 0) {
-		look_free(l);
-		memcpy(name, own, sizeof(name));
-		rc = ask(l, link, w, name, q, until, &err);
-	}
-	if (rc == -1) {
-		look_free(l);
-		look_init(l);
-		l->err = err;
-	}
-	memcpy(l->name, name, sizeof(l->name));
+	if (ask(l, link, w, q, until, &err) == 0)
+		return;
+	look_free(l);
+	look_init(l);
+	l->err = err;
 }

@@ -44,9 +44,15 @@ void look_free(struct look *l);
 /* The name of the job that a resume would start: the plan's, or the watch's. */
 void look_resume_name(const struct watch *w, char out[JOB_NAME_MAX + 1]);
 
+/* Name and id of the run that the watch is for; no id: not known yet. */
+void look_job(const struct watch *w, char name[JOB_NAME_MAX + 1],
+    char id[JOB_ID_MAX + 1]);
+/* Both in one, as in the record. */
+void look_job_run(char out[JOB_RUN_MAX + 1], const char *name, const char *id);
+
 /* The text that is run there, and the reader of what it prints; "mark" is a
  * word that the host cannot guess.  Pure. */
-void look_script(struct buf *out, const struct watch *w, const char *name,
+void look_script(struct buf *out, const struct watch *w,
     const struct look_query *q, const char *mark);
 int look_parse(struct look *l, const struct watch *w,
     const struct look_query *q, const char *mark, const char *data, size_t len,

@@ -40,7 +40,8 @@ watch_resume(struct link *link, const struct watch *w, struct observation *o,
 	char *key = xasprintf("watch-%s-%" PRId64, w->token, w->resume_pending);
 	char *attempt = xasprintf("%" PRId64, w->resume_pending);
 	json_t *env = json_pack("{s:s}", "RSMCP_RESUME_ATTEMPT", attempt);
-	char name[JOB_NAME_MAX + 1];
+	char name[JOB_NAME_MAX + 1], last[JOB_NAME_MAX + 1];
+	char id[JOB_ID_MAX + 1];
 	struct job_handle h;
 	int rc;
 
@@ -49,9 +50,11 @@ watch_resume(struct link *link, const struct watch *w, struct observation *o,
 	o->error = err->msg;
 	o->reason = o->boot_id = o->checkpoint_error = "";
 	look_resume_name(w, name);
+	look_job(w, last, id);
 	rc = job_start(link,
 	    &(struct job_start){
 	        .name = name,
+	        .after = strcmp(last, name) == 0 && id[0] != '-' ? id : NULL,
 	        .command = command,
 	        .cwd = str_blank(cwd) ? w->cwd : cwd,
 	        .log_file = w->log_file,
@@ -61,6 +64,7 @@ watch_resume(struct link *link, const struct watch *w, struct observation *o,
 	    },
 	    &h, until, err);
 	judge(rc, &h, o, err);
+	look_job_run(o->job_run, h.name, h.id);
 	if (rc == 0)
 		job_handle_free(&h);
 	json_decref(env);

@@ -59,6 +59,26 @@ larger(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+/*
+ * Many watches that began at the same time must not be looked at at the same
+ * time for ever: each has moments of its own, an interval apart, spread by its
+ * number.  Until it has found them the pause is shorter, half of it at least.
+ */
+static int64_t
+next_look(const struct watch *w, int64_t now)
+{
+	uint32_t spread = (uint32_t)w->id * 2654435769u; /* 2^32 / 1.618... */
+	int64_t interval = w->interval_s;
+	int64_t moment = (int64_t)spread * interval >> 32;
+	int64_t pause = interval - (now - moment) % interval;
+
+	if (pause > interval)
+		pause -= interval; /* the clock is before 1970 */
+	if (pause < interval / 2)
+		pause += interval / 2;
+	return now + pause;
+}
+
 /* --- ends -----------------------------------------------------------------
  */
 
@@ -108,16 +128,25 @@ resume_started(struct step *s, int64_t now)
 	    w->max_resume_attempts);
 }
 
+/* Is the run that was seen the one of an attempt whose outcome was not known?
+ * Records of before runs were known may hold such a one. */
+static bool
+is_resumed(const struct watch *old, const struct observation *o)
+{
+	return old->resume_pending != 0 &&
+	    (old->job_run[0] == '\0' || strcmp(old->job_run, o->job_run) != 0);
+}
+
 static void
-ended(struct step *s, const struct observation *o, int64_t now)
+ended(struct step *s, const struct watch *old, const struct observation *o,
+    int64_t now)
 {
 	struct watch *w = &s->watch;
 	bool good = o->state == JOB_EXITED && o->exit_code == 0;
 	json_t *extras = json_pack("{s:i}", "exit_code", o->exit_code);
 	char how[64];
 
-	/* A run that ended with a status is not the one that was lost. */
-	if (w->resume_pending != 0)
+	if (is_resumed(old, o))
 		resume_started(s, now);
 	w->last_exit_code = o->exit_code;
 	if (good) {
@@ -150,6 +179,20 @@ stopped(struct step *s, int64_t now)
 	tell(s, EVENT_FAILED,
 	    json_pack("{s:n, s:b}", "exit_code", "stopped", 1), now,
 	    "The job '%.100s' on %.100s was stopped on request.",
+	    w->tmux_session, w->sandbox_name);
+}
+
+/* Lost, and brought back by somebody else, whose business it is now. */
+static void
+taken_over(struct step *s, int64_t now)
+{
+	const struct watch *w = &s->watch;
+
+	end(s, WATCH_FAILED, STATE_FAILED);
+	tell(s, EVENT_FAILED,
+	    json_pack("{s:n, s:b}", "exit_code", "superseded", 1), now,
+	    "The job '%.100s' on %.100s ended without a status, and somebody "
+	    "started another run of it since; this watch is not for that one.",
 	    w->tmux_session, w->sandbox_name);
 }
 
@@ -223,7 +266,7 @@ ask_resume(struct step *s, int64_t now)
 	if (w->resume_pending == 0)
 		w->resume_pending = ++w->resume_attempts;
 	set_state(s, STATE_RESUMING, w->last_summary);
-	w->next_check_ts = now + w->interval_s;
+	w->next_check_ts = next_look(w, now);
 	s->resume = true;
 }
 
@@ -238,7 +281,7 @@ interrupted(struct step *s, const struct observation *o, int64_t now)
 	int64_t latest = now + larger(w->interval_s, w->resume_delay_s);
 
 	set_state(s, STATE_INTERRUPTED, w->last_summary);
-	w->next_check_ts = now + w->interval_s;
+	w->next_check_ts = next_look(w, now);
 	if (w->interrupted_ts == 0)
 		first_interruption(s, o, now);
 	if (w->resume_due_ts > latest)
@@ -268,7 +311,7 @@ no_config(struct step *s, int64_t now)
 	struct watch *w = &s->watch;
 	bool known = strcmp(w->last_state, STATE_CONFIG_MISSING) == 0;
 
-	w->next_check_ts = now + w->interval_s;
+	w->next_check_ts = next_look(w, now);
 	if (known)
 		return;
 	set_state(s, STATE_CONFIG_MISSING, "");
@@ -286,7 +329,7 @@ unreachable(struct step *s, const struct observation *o, int64_t now)
 	    w->sandbox_name, o->error);
 
 	w->consecutive_ssh_failures++;
-	w->next_check_ts = now + w->interval_s;
+	w->next_check_ts = next_look(w, now);
 	watch_set(&w->last_error, o->error);
 	set_state(s, STATE_UNREACHABLE, summary);
 	free(summary);
@@ -317,15 +360,17 @@ was_in_trouble(const struct watch *old)
 }
 
 static void
-running(struct step *s, const struct watch *old, int64_t now)
+running(struct step *s, const struct watch *old, const struct observation *o,
+    int64_t now)
 {
 	struct watch *w = &s->watch;
 
-	w->next_check_ts = now + w->interval_s;
-	if (w->resume_pending != 0) {
+	w->next_check_ts = next_look(w, now);
+	if (is_resumed(old, o)) {
 		resume_started(s, now);
 		return;
 	}
+	w->resume_pending = 0;
 	w->interrupted_ts = w->resume_due_ts = 0;
 	set_state(s, STATE_RUNNING, "The job is running.");
 	if (was_in_trouble(old))
@@ -403,19 +448,24 @@ job_seen(struct step *s, const struct watch *old, const struct observation *o,
 	keep_checkpoint(w, o, now);
 	if (o->boot_id[0] != '\0')
 		watch_set(&w->boot_id, o->boot_id);
+	if (o->state != JOB_NONE)
+		watch_set(&w->job_run, o->job_run);
 	if (rebooted)
 		tell(s, EVENT_HOST_REBOOTED, NULL, now,
 		    "%.100s was started again since the last look at the job "
 		    "'%.100s'.",
 		    w->sandbox_name, w->tmux_session);
 	if (o->state == JOB_RUNNING || o->state == JOB_STARTING)
-		running(s, old, now);
+		running(s, old, o, now);
 	else if ((o->state == JOB_EXITED || o->state == JOB_KILLED) &&
 	    !killed_by_reboot(old, o, rebooted))
-		ended(s, o, now);
+		ended(s, old, o, now);
 	else if (o->stopped && o->orphans == 0 &&
 	    !killed_by_reboot(old, o, rebooted))
 		stopped(s, now);
+	else if (o->superseded && w->resume_pending == 0 && o->orphans == 0 &&
+	    o->state != JOB_NONE)
+		taken_over(s, now);
 	else
 		interrupted(s, o, now);
 }
@@ -428,7 +478,7 @@ resume_refused(struct step *s, const struct observation *o, int64_t now)
 
 	w->resume_pending = 0;
 	w->resume_due_ts = now + larger(w->interval_s, w->resume_delay_s);
-	w->next_check_ts = now + w->interval_s;
+	w->next_check_ts = next_look(w, now);
 	watch_set(&w->last_error, o->error);
 	set_state(s, STATE_INTERRUPTED, "");
 	json_object_set_new(extras, "stderr",
@@ -451,17 +501,20 @@ resume_seen(struct step *s, const struct watch *old,
 
 	if (w->resume_pending == 0)
 		return; /* nobody asked for it */
-	w->next_check_ts = now + w->interval_s;
+	w->next_check_ts = next_look(w, now);
 	switch (o->seen) {
 	case SEEN_RESUMED:
+		watch_set(&w->job_run, o->job_run);
 		resume_started(s, now);
 		break;
 	case SEEN_RESUME_REFUSED:
 		resume_refused(s, o, now);
 		break;
 	case SEEN_RESUME_TAKEN:
-		w->resume_pending = 0;
-		running(s, old, now);
+		if (strcmp(old->job_run, o->job_run) == 0)
+			running(s, old, o, now);
+		else
+			taken_over(s, now);
 		break;
 	default:
 		unreachable(s, o, now);

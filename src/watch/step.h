@@ -13,6 +13,9 @@
  * attempt; a second step tells how that went.  Whoever is killed in between
  * finds "resume_pending" and starts again under the same key, which the host
  * knows.  So an attempt starts one run at most.
+ *
+ * A watch is for one run, and then for those that it started itself.  If
+ * somebody else brings a lost job back, the watch is over.
  */
 #ifndef WATCH_STEP_H
 #define WATCH_STEP_H
@@ -41,14 +44,15 @@ enum seen {
 	/* What came of the attempt "resume_pending": */
 	SEEN_RESUMED,        /* it was started, now or before */
 	SEEN_RESUME_REFUSED, /* the host said no; nothing was started */
-	SEEN_RESUME_TAKEN,   /* another run of the job is there */
+	SEEN_RESUME_TAKEN,   /* somebody else has started it */
 	SEEN_RESUME_UNKNOWN, /* no answer: it may have been started */
 	SEENS,
 };
 
 struct observation {
 	enum seen seen;
-	const char *error; /* why not, or "" */
+	const char *error;             /* why not, or "" */
+	char job_run[JOB_RUN_MAX + 1]; /* the run that is meant; "" */
 
 	/* Of SEEN_JOB: */
 	enum job_state state;
@@ -57,6 +61,7 @@ struct observation {
 	const char *reason; /* of LOST: see job/job.h */
 	bool stopped;       /* somebody asked for its end */
 	int64_t orphans;    /* processes of it that still run */
+	bool superseded;    /* there is a later run of that name */
 	const char *boot_id;
 	const char *log_tail;         /* clean; NULL: was not read */
 	const char *checkpoint;       /* clean; NULL: was not read */

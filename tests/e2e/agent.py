@@ -13,6 +13,7 @@ import os
 import pathlib
 import secrets
 import signal
+import sys
 import threading
 import time
 
@@ -148,4 +149,12 @@ def programs(directory, *hidden):
             link = directory / path.name
             if not path.name.startswith(hidden) and not os.path.lexists(link):
                 link.symlink_to(path)
+    return directory
+
+
+def programs_with_python(directory):
+    """All of them, and a `python`, which Debian leaves out."""
+    programs(directory)
+    if not (directory / "python").exists():
+        (directory / "python").symlink_to(sys.executable)
     return directory

@@ -9,6 +9,7 @@ import agent as agents
 import claude as agent_claude
 import rsmcp
 import sshd as ssh_servers
+import watched as watchdogs
 
 # Tests marked as long run with RSMCP_LONG=1, and then they alone.
 
@@ -180,3 +181,12 @@ def claude(home, named_path):
 @pytest.fixture
 def plugin(tmp_path):
     return agent_claude.copy_plugin(tmp_path / "plugin")
+
+
+# Watches of jobs: see watched.py.
+
+@pytest.fixture
+def watched(home, sshd):
+    made = watchdogs.Watched(home, sshd)
+    yield made
+    made.daemon.kill()

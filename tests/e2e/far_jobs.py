@@ -76,7 +76,7 @@ class Host:
     def begin_start(self, name="j", command="true", **more):
         values = dict(N=name, C="", L=".codex_logs/%s.log" % name, K="",
                       I=secrets.token_hex(16), X=command, H="a title",
-                      M="{}", R=text("ident", "run"), V="", T=0)
+                      M="{}", R=text("ident", "run"), V="", T=0, P="")
         return self.begin(["start"], **{**values, **more})
 
     def start(self, name="j", command="true", **more):

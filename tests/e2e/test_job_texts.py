@@ -282,10 +282,35 @@ def test_one_of_eight_starts_with_names_of_their_own_wins(host):
     words = sorted(answer[0] for answer in answers)
     assert words == ["again"] * 7 + ["ok"], answers
     [winner] = host.jobs.glob("n*/r1")
-    assert {answer[4] for answer in answers if answer[0] == "again"} == \
+    assert {answer[5] for answer in answers if answer[0] == "again"} == \
         {winner.parent.name}
     host.over(winner.parent.name)
     assert (host.home / "count").read_text() == "run\n"
+
+
+def test_start_after_a_certain_run(host):
+    """Which a resume asks for: nobody else may have started one since."""
+    assert host.start("j", "true", I="one")[0] == "ok"
+    host.over()
+    assert host.start("j", "true", I="two")[0] == "ok"
+    host.over()
+    answer = host.start("j", "true", P="one", K="key")
+    assert answer[:2] + answer[4:6] == ["exists", "2", "two", "j"]
+    assert host.start("j", "true", P="two", I="three", K="key")[0] == "ok"
+    # What was started under the key is found first.
+    answer = host.start("j", "true", P="two", K="key")
+    assert answer[:2] + answer[4:6] == ["again", "3", "three", "j"]
+
+
+def test_look_at_a_certain_run(host):
+    for word, code in (("one", 3), ("two", 4)):
+        host.start("j", "exit %d" % code, I=word)
+        host.over()
+    for word, run, code in (("one", "1", "3"), ("two", "2", "4")):
+        look = host.look(I=word)
+        assert (look["run"], look["newest"], look["what"]) == (run, "2", code)
+    look = host.look(I="three", L=".codex_logs/j.log")
+    assert (look["run"], look["newest"], look.state) == ("0", "2", "none")
 
 
 def test_short_jobs_in_a_row_lose_no_start(host):

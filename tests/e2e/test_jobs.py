@@ -165,9 +165,12 @@ def test_fields(jobs, sshd):
                          ""]
 
 
-def test_the_usual_way(home, sshd, new_sshd):
-    """Choose a machine, start a training there, look at it now and then."""
-    jobs = Jobs(home, [sshd.entry("gpu0"), new_sshd().entry("gpu1")], None)
+def test_the_usual_way(home, sshd, new_sshd, tmp_path):
+    """Choose a machine, start a training there, look at it now and then:
+    section 8 of the Python server's README."""
+    place = agents.programs_with_python(tmp_path / "bin")
+    gpu1 = new_sshd(env={"PATH": place})
+    jobs = Jobs(home, [sshd.entry("gpu0"), gpu1.entry("gpu1")], None)
     listed = jobs.good("list_sandboxes", check_resources=True)
     assert all("idle_score" in each["resources"]
                for each in listed["sandboxes"])
@@ -176,12 +179,15 @@ def test_the_usual_way(home, sshd, new_sshd):
     jobs.good("exec_bash", command="mkdir -p ~/projects/mymodel; "
               "echo 'print(\"epoch 1\")' >~/projects/mymodel/train.py")
     started = jobs.good("exec_bash_background",
-                        command="python3 train.py --epochs 100",
+                        command="python train.py --epochs 100",
                         cwd="~/projects/mymodel", session_name="train-001")
     assert started["sandbox"] == "gpu1"
     assert started["tmux_session"] == "train-001"
     assert started["log_file"].endswith(
         "/projects/mymodel/.codex_logs/train-001.log")
+    result = jobs.good("check_background_task", watch_id=started["watch_id"],
+                       wait_s=20)
+    assert result["tmux_session"] == "train-001"
     result = jobs.over("train-001")
     assert result["exit_code"] == 0 and "epoch 1\n" in result["log_tail"]
     assert jobs.ask("check_background_task", tmux_session="train-001",
@@ -380,6 +386,7 @@ def test_commands_of_any_content_and_length(jobs):
             assert result["exit_code"] == 0 and \
                 "done %d\n" % size in result["log_tail"], result
     assert not list((jobs.host / STATE).glob(".start-*"))
+    assert "NUL" in jobs.refused(command="echo a\0b")
     error = jobs.refused(command="echo a\0b")
     assert "NUL" in error or "zero" in error or "\\u0000" in error, error
     assert "must not be empty" in jobs.refused(command="  ")

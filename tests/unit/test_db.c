@@ -116,7 +116,7 @@ a_new_one_is_for_this_user_alone(void **state)
 	(void)state;
 	opens();
 	assert_int_equal(mode_of(path), 0600);
-	gives("PRAGMA user_version", "3");
+	gives("PRAGMA user_version", "4");
 	gives("PRAGMA integrity_check", "ok");
 	gives("SELECT count(*) FROM transfer_tasks", "0");
 	free(path);
@@ -145,7 +145,7 @@ one_of_the_earlier_server_goes_on(void **state)
 	seed(NULL);
 	assert_int_equal(new_transfer(), 3);
 	gives("PRAGMA journal_mode", "delete");
-	gives("PRAGMA user_version", "3");
+	gives("PRAGMA user_version", "4");
 	gives("SELECT tmux_session FROM watches", "train");
 	gives("SELECT count(*) FROM transfer_tasks WHERE options_json = '{}'",
 	    "3");

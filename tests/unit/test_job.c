@@ -212,14 +212,15 @@ answers_of_a_start(void **state)
 	assert_true(h.tmux);
 	assert_string_equal(h.log_file, "/a b");
 	job_handle_free(&h);
-	assert_int_equal(job_answer_parse(&h, "exists 3 0 2 name /a b", "box",
-	                     &err),
+	assert_int_equal(job_answer_parse(&h, "exists 3 0 2 f00 name /a b",
+	                     "box", &err),
 	    0);
 	assert_int_equal(h.how, JOB_EXISTS);
 	assert_int_equal(h.orphans, 2);
+	assert_string_equal(h.id, "f00");
 	assert_string_equal(h.name, "name");
 	job_handle_free(&h);
-	assert_int_equal(job_answer_parse(&h, "again 1 0 0 n ", "box", &err),
+	assert_int_equal(job_answer_parse(&h, "again 1 0 0 - n ", "box", &err),
 	    0);
 	assert_int_equal(h.how, JOB_AGAIN);
 	job_handle_free(&h);
@@ -230,7 +231,7 @@ answers_of_a_start(void **state)
 	assert_int_equal(job_answer_parse(&h, "", "box", &err), -1);
 	assert_int_equal(job_answer_parse(&h, "ok", "box", &err), -1);
 	assert_int_equal(job_answer_parse(&h, "ok 1 2", "box", &err), -1);
-	assert_int_equal(job_answer_parse(&h, "exists 1 0 0 n", "box", &err),
+	assert_int_equal(job_answer_parse(&h, "exists 1 0 0 i n", "box", &err),
 	    -1);
 }
 

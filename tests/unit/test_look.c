@@ -143,7 +143,7 @@ words_are_quoted(void **state)
 	watch_set(&watch.cwd, "a'; rm -rf /");
 	watch_set(&watch.checkpoint_path, "-n $(x)");
 	buf_init(&b, SIZE_MAX);
-	look_script(&b, &watch, "n", &query, MARK);
+	look_script(&b, &watch, &query, MARK);
 	says(b.data, "cd -- ./'a'\\''; rm -rf /'");
 	says(b.data, "p=./'-n $(x)'");
 	buf_free(&b);

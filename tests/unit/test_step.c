@@ -1,5 +1,6 @@
 #include "watch/step.h"
 
+#include "base/str.h"
 #include "help.h"
 
 static struct step out;
@@ -56,6 +57,13 @@ job(enum job_state state, int code)
 	return o;
 }
 
+static struct observation
+of_run(struct observation o, const char *run)
+{
+	snprintf(o.job_run, sizeof(o.job_run), "%s", run);
+	return o;
+}
+
 /* The record becomes that of the step. */
 static void
 step(struct watch *w, struct observation o, int64_t now)
@@ -64,6 +72,14 @@ step(struct watch *w, struct observation o, int64_t now)
 	watch_step(w, &o, now, &out);
 	watch_free(w);
 	watch_copy(w, &out.watch);
+}
+
+/* The next look is an interval ahead, or a little less. */
+static void
+soon(const struct watch *w, int64_t now)
+{
+	assert_true(w->next_check_ts >= now + w->interval_s / 2);
+	assert_true(w->next_check_ts <= now + w->interval_s);
 }
 
 static void
@@ -116,7 +132,7 @@ a_job_that_runs_and_completes(void **state)
 	step(&w, job(JOB_RUNNING, -1), 1000);
 	is(&w, "active", "running");
 	told("");
-	assert_int_equal(w.next_check_ts, 1100);
+	soon(&w, 1000);
 	assert_int_equal(w.last_checked_ts, 1000);
 	assert_string_equal(w.last_log_tail, "tail\n");
 	assert_string_equal(w.last_log_digest,
@@ -132,6 +148,38 @@ a_job_that_runs_and_completes(void **state)
 	assert_string_equal(json_string_value(json_object_get(p, "log_tail")),
 	    "tail\n");
 	json_decref(p);
+	watch_free(&w);
+}
+
+static void
+looks_are_spread_and_an_interval_apart(void **state)
+{
+	int64_t now, id, looks[300] = { 0 };
+	struct watch w = new_watch();
+	int i;
+
+	(void)state;
+	w.interval_s = 300;
+	for (id = 1; id <= 200; id++) {
+		w.id = id;
+		now = 1000000;
+		for (i = 0; i < 4; i++) {
+			step(&w, job(JOB_RUNNING, -1), now);
+			soon(&w, now);
+			if (i == 3)
+				assert_in_range(w.next_check_ts - now, 298,
+				    300);
+			now = w.next_check_ts + i % 3; /* a little late */
+		}
+		looks[now % 300]++;
+	}
+	for (i = 0; i < 300; i++)
+		assert_true(looks[i] <= 2);
+	for (i = 1; i <= 3; i++) {
+		w.interval_s = i;
+		step(&w, job(JOB_RUNNING, -1), 7);
+		assert_in_range(w.next_check_ts, 8, 7 + i);
+	}
 	watch_free(&w);
 }
 
@@ -229,7 +277,7 @@ a_missing_configuration_is_told_once(void **state)
 	told("config_missing");
 	step(&w, seen(SEEN_NO_CONFIG), 1100);
 	told("");
-	assert_int_equal(w.next_check_ts, 1200);
+	soon(&w, 1100);
 	step(&w, job(JOB_RUNNING, -1), 1200);
 	told("running_restored");
 	watch_free(&w);
@@ -365,13 +413,49 @@ static void
 a_run_by_hand_is_no_resume(void **state)
 {
 	struct watch w = resumable_watch(1);
+	struct observation o = job(JOB_LOST, -1);
 
 	(void)state;
 	w.resume_delay_s = 0;
 	step(&w, job(JOB_LOST, -1), 1000);
-	step(&w, seen(SEEN_RESUME_TAKEN), 1001);
-	told("running_restored");
-	is(&w, "active", "running");
+	step(&w, of_run(seen(SEEN_RESUME_TAKEN), "train/2"), 1001);
+	told("failed");
+	is(&w, "failed", "failed");
+	says(out.events[0].summary, "another run");
+	watch_free(&w);
+	/* One that came and went before anybody looked. */
+	w = resumable_watch(1);
+	step(&w, of_run(job(JOB_RUNNING, -1), "train/1"), 1000);
+	o.superseded = true;
+	step(&w, of_run(o, "train/1"), 1100);
+	told("failed");
+	assert_false(out.resume);
+	watch_free(&w);
+}
+
+static void
+a_watch_follows_its_own_runs(void **state)
+{
+	struct watch w = resumable_watch(2);
+
+	(void)state;
+	w.resume_delay_s = 0;
+	step(&w, of_run(job(JOB_NONE, -1), "train/-"), 900);
+	assert_string_equal(w.job_run, "");
+	step(&w, of_run(job(JOB_RUNNING, -1), "train/1"), 1000);
+	assert_string_equal(w.job_run, "train/1");
+	step(&w, of_run(job(JOB_LOST, -1), "train/1"), 1100);
+	assert_true(out.resume);
+	step(&w, of_run(seen(SEEN_RESUMED), "other/7"), 1101);
+	told("resume_started");
+	assert_string_equal(w.job_run, "other/7");
+	/* The outcome of the second is not known at first. */
+	step(&w, of_run(job(JOB_LOST, -1), "other/7"), 1200);
+	step(&w, seen(SEEN_RESUME_UNKNOWN), 1201);
+	assert_string_equal(w.job_run, "other/7");
+	/* What was lost got a status: that is no resume. */
+	step(&w, of_run(job(JOB_KILLED, 137), "other/7"), 1300);
+	told("failed");
 	watch_free(&w);
 }
 
@@ -435,7 +519,7 @@ without_leave_or_command_nothing_is_resumed(void **state)
 		told("interrupted");
 		assert_false(out.resume);
 		is(&w, "active", "interrupted");
-		assert_int_equal(w.next_check_ts, 1100);
+		soon(&w, 1000);
 	}
 	watch_free(&w);
 }
@@ -626,6 +710,9 @@ one_of_all(const char *last_state, const char *status, struct observation o,
 	watch_set(&w.boot_id, (bits & 32) != 0 ? "b0" : "b1");
 	o.stopped = (bits & 64) != 0;
 	o.orphans = (bits & 128) != 0;
+	o.superseded = (bits & 16) != 0;
+	watch_set(&w.job_run, (bits & 16) != 0 ? "train/1" : "");
+	snprintf(o.job_run, sizeof(o.job_run), "train/1");
 	step_free(&out);
 	watch_step(&w, &o, 1000, &out);
 	holds(&w, &o, 1000);
@@ -676,14 +763,18 @@ every_state_takes_every_observation(void **state)
 /* --- a life by chance ----------------------------------------------------- */
 
 /* A host with one job, as jobs really behave: a start under a known key finds
- * the first one, and none is started while one runs. */
+ * the first one, none is started while one runs, and others may start it. */
 struct world {
-	bool up, running, exited;
-	int code;
-	int64_t orphans;
+	bool up;
 	int boot;
-	int64_t runs;
-	bool used[64]; /* attempts whose key the host knows */
+	struct run {
+		bool running, exited;
+		int code;
+		int64_t orphans;
+	} runs[64];
+	int64_t count;   /* of the runs */
+	int64_t foreign; /* of those that others started */
+	int64_t by[64]; /* the run of an attempt; 0: the host has no such key */
 };
 
 static unsigned
@@ -693,73 +784,113 @@ chance(unsigned n)
 }
 
 static void
-live(struct world *h)
+end_run(struct world *h, struct run *r)
 {
-	if (chance(6) == 0)
-		h->up = !h->up;
-	if (!h->running) {
-		if (h->orphans > 0 && chance(3) == 0)
-			h->orphans = 0;
-		return;
-	}
 	switch (chance(12)) {
 	case 0: /* it ends */
-		h->running = false;
-		h->exited = true;
-		h->code = chance(2) == 0 ? 0 : 3;
+		r->running = false;
+		r->exited = true;
+		r->code = chance(2) == 0 ? 0 : 3;
 		break;
 	case 1:
 	case 2:
 	case 3: /* its runner is killed */
-		h->running = false;
-		h->orphans = chance(3) == 0;
+		r->running = false;
+		r->orphans = chance(3) == 0;
 		break;
 	case 4: /* a reboot */
-		h->running = false;
+		r->running = false;
 		h->boot++;
 		break;
 	}
 }
 
-static struct observation
-observe(const struct world *h, char boot[16])
+static void
+live(struct world *h)
 {
-	struct observation o = seen(h->up ? SEEN_JOB : SEEN_UNREACHABLE);
+	struct run *last = &h->runs[h->count - 1];
 
-	if (chance(40) == 0)
-		return seen(SEEN_NO_CONFIG);
-	snprintf(boot, 16, "b%d", h->boot);
-	o.boot_id = boot;
-	o.orphans = h->orphans;
-	o.reason = "runner";
-	o.state = h->running ? JOB_RUNNING : h->exited ? JOB_EXITED : JOB_LOST;
-	o.exit_code = o.state == JOB_EXITED ? h->code : -1;
+	if (chance(6) == 0)
+		h->up = !h->up;
+	if (last->running) {
+		end_run(h, last);
+	} else if (last->orphans > 0) {
+		last->orphans = chance(3) != 0;
+	} else if (chance(100) == 0 && h->count < 50) {
+		h->runs[h->count++].running = true;
+		h->foreign++;
+	}
+}
+
+static int64_t
+run_of(const struct watch *w, int64_t dflt)
+{
+	int64_t n = dflt;
+
+	if (w->job_run[0] != '\0')
+		assert_int_equal(str_to_int(strchr(w->job_run, '/') + 1, 0, 63,
+		                     &n),
+		    0);
+	return n;
+}
+
+static struct observation
+about(enum seen what, int64_t run)
+{
+	struct observation o = seen(what);
+
+	snprintf(o.job_run, sizeof(o.job_run), "train/%d", (int)run);
 	return o;
 }
 
 static struct observation
-start(struct world *h, int64_t attempt)
+observe(const struct world *h, const struct watch *w, char boot[16])
 {
+	int64_t n = run_of(w, h->count - 1);
+	struct observation o = about(SEEN_JOB, n);
+	const struct run *r = &h->runs[n];
+
+	if (!h->up)
+		return seen(SEEN_UNREACHABLE);
+	if (chance(40) == 0)
+		return seen(SEEN_NO_CONFIG);
+	snprintf(boot, 16, "b%d", h->boot);
+	o.boot_id = boot;
+	o.orphans = r->orphans;
+	o.superseded = n < h->count - 1;
+	o.reason = "runner";
+	o.state = r->running ? JOB_RUNNING : r->exited ? JOB_EXITED : JOB_LOST;
+	o.exit_code = o.state == JOB_EXITED ? r->code : -1;
+	return o;
+}
+
+static struct observation
+start(struct world *h, const struct watch *w)
+{
+	int64_t *by = &h->by[w->resume_pending], after = run_of(w, -1);
+	const struct run *last = &h->runs[h->count - 1];
+
 	if (!h->up || chance(5) == 0)
 		return seen(SEEN_RESUME_UNKNOWN);
-	if (!h->used[attempt] && chance(8) == 0)
+	if (*by == 0 && chance(8) == 0)
 		return seen(SEEN_RESUME_REFUSED);
-	if (!h->used[attempt]) {
-		assert_false(h->running);
-		assert_false(h->exited);
-		assert_int_equal(h->orphans, 0);
-		h->used[attempt] = true;
-		h->running = true;
-		h->runs++;
+	if (*by == 0 && (last->running || after != h->count - 1))
+		return about(SEEN_RESUME_TAKEN, h->count - 1);
+	if (*by == 0) {
+		assert_false(last->exited);
+		assert_int_equal(last->orphans, 0);
+		*by = h->count;
+		h->runs[h->count++].running = true;
 	}
-	return chance(5) == 0 ? seen(SEEN_RESUME_UNKNOWN) : seen(SEEN_RESUMED);
+	return chance(5) == 0 ? seen(SEEN_RESUME_UNKNOWN)
+	                      : about(SEEN_RESUMED, *by);
 }
 
 static void
 one_life(unsigned seed)
 {
 	int64_t max = 1 + seed % 4, now = 1000, started = 0;
-	struct world h = { .up = true, .running = true, .runs = 1 };
+	struct world h = { .up = true, .runs[0].running = true, .count = 1 };
 	struct watch w = resumable_watch(max);
 	struct observation o;
 	char boot[16];
@@ -771,7 +902,7 @@ one_life(unsigned seed)
 	for (round = 0; round < 500; round++) {
 		live(&h);
 		now += chance(30) == 0 ? -5000 : (int)chance(150);
-		o = observe(&h, boot);
+		o = observe(&h, &w, boot);
 		step_free(&out);
 		watch_step(&w, &o, now, &out);
 		holds(&w, &o, now);
@@ -788,7 +919,9 @@ one_life(unsigned seed)
 			watch_copy(&w, &out.watch);
 			if (!out.resume || chance(10) == 0)
 				break; /* or killed before the start */
-			o = start(&h, w.resume_pending);
+			if (chance(20) == 0)
+				live(&h);
+			o = start(&h, &w);
 			if (chance(10) == 0)
 				break; /* killed before it was told */
 			step_free(&out);
@@ -796,9 +929,9 @@ one_life(unsigned seed)
 			holds(&w, &o, now);
 		}
 	}
-	assert_true(h.runs <= 1 + max);
+	assert_true(h.count - h.foreign <= 1 + max);
 	assert_true(started <= max);
-	assert_true(started >= h.runs - 1 ||
+	assert_true(started >= h.count - h.foreign - 1 ||
 	    strcmp(w.status, WATCH_ACTIVE) == 0 ||
 	    strcmp(w.last_state, STATE_EXHAUSTED) == 0);
 	assert_int_equal(ends, strcmp(w.status, WATCH_ACTIVE) != 0);
@@ -822,6 +955,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_job_that_runs_and_completes),
+		TEST(looks_are_spread_and_an_interval_apart),
 		TEST(a_status_other_than_0_is_a_failure),
 		TEST(an_end_is_the_end),
 		TEST(an_outage_is_told_once_and_its_end_too),
@@ -834,6 +968,7 @@ main(void)
 		TEST(an_attempt_of_unknown_outcome_is_repeated_not_counted),
 		TEST(a_resumed_run_that_ended_unseen_is_told_whole),
 		TEST(a_run_by_hand_is_no_resume),
+		TEST(a_watch_follows_its_own_runs),
 		TEST(nothing_is_resumed_that_may_still_run),
 		TEST(what_was_stopped_is_not_brought_back),
 		TEST(without_leave_or_command_nothing_is_resumed),

@@ -439,6 +439,24 @@ the_default_list_is_small(void **state)
 	json_decref(list);
 }
 
+/* The one tool whose table is a part of another's. */
+static void
+what_is_fixed_is_no_argument(void **state)
+{
+	const struct tool *job = tool_find(tool_table, "exec_bash_background");
+	const struct tool *watched =
+	    tool_find(tool_table, "exec_bash_background_watch");
+	json_t *all = args_schema(job->args, true);
+	json_t *some = args_schema(watched->args, true);
+	json_t *left = json_object_get(all, "properties");
+
+	(void)state;
+	assert_int_equal(json_object_del(left, "watch"), 0);
+	assert_true(json_equal(left, json_object_get(some, "properties")));
+	json_decref(all);
+	json_decref(some);
+}
+
 static void
 advanced_tools_are_in_the_long_list_only(void **state)
 {
@@ -491,6 +509,7 @@ main(void)
 		cmocka_unit_test(the_hints_of_every_tool_fit_together),
 		cmocka_unit_test(every_schema_is_a_plain_object),
 		cmocka_unit_test(the_default_list_is_small),
+		cmocka_unit_test(what_is_fixed_is_no_argument),
 		cmocka_unit_test(advanced_tools_are_in_the_long_list_only),
 	};
 

@@ -120,8 +120,9 @@ an_unknown_number_is_said(void **state)
 	assert_int_equal(err.code, ERR_NOT_FOUND);
 	says(err.msg, "no watch 7");
 	assert_int_equal(watches_cancel(7, &soon, &err), -1);
-	assert_int_equal(watches_started(7, "a", "b", &soon, &err), -1);
-	assert_int_equal(watches_find("box", "none", &w, &soon, &err), -1);
+	assert_int_equal(watches_started(7, "a", "a/1", "b", &soon, &err), -1);
+	assert_int_equal(watches_find("box", "none", "none/1", &w, &soon, &err),
+	    -1);
 	assert_int_equal(err.code, ERR_NOT_FOUND);
 }
 
@@ -298,6 +299,43 @@ a_delivery_is_given_up_and_told(void **state)
 }
 
 static void
+old_events_go_but_none_that_is_not_delivered(void **state)
+{
+	struct events_keep keep = { .age_s = 100, .most = 4, .least = 2 };
+	struct event *list;
+	int64_t *ids;
+	size_t count;
+	int i;
+
+	(void)state;
+	new_watch(0);
+	for (i = 0; i < 6; i++) /* of the time 1000 */
+		add_event(1, "completed", i == 0 ? 1u << CHANNEL_FILE : 0);
+	must(events_old(&keep, 1050, 10, &ids, &count, &soon, &err));
+	assert_int_equal(count, 1); /* 1 is not delivered, 3 to 6 are four */
+	assert_int_equal(ids[0], 2);
+	free(ids);
+	must(events_old(&keep, 1101, 2, &ids, &count, &soon, &err));
+	assert_int_equal(count, 2);
+	assert_int_equal(ids[1], 3);
+	free(ids);
+	must(delivery_done(1, CHANNEL_FILE, &soon, &err));
+	must(events_old(&keep, 1101, 10, &ids, &count, &soon, &err));
+	assert_int_equal(count, 4);
+	must(events_remove(ids, count, &soon, &err));
+	free(ids);
+	must(events_list(&(struct events_query){ .max = 10 }, &list, &count,
+	    &soon, &err));
+	assert_int_equal(count, 2);
+	assert_int_equal(list[0].id, 5);
+	events_free(list, count);
+	gives("SELECT count(*) FROM event_deliveries", "0");
+	must(events_old(&keep, 9999, 10, &ids, &count, &soon, &err));
+	assert_int_equal(count, 0);
+	assert_null(ids);
+}
+
+static void
 tries_come_later_and_later(void **state)
 {
 	int64_t i, at;
@@ -430,8 +468,19 @@ watches_are_counted_listed_and_removed(void **state)
 	must(watches_list("cancelled", &list, &count, &soon, &err));
 	assert_int_equal(count, 1);
 	watches_free(list, count);
-	must(watches_started(1, "other", "/x", &soon, &err));
-	must(watches_find("box", "other", &w, &soon, &err));
+	must(watches_started(1, "other", "other/1", "/x", &soon, &err));
+	must(watches_find("box", "other", "other/1", &w, &soon, &err));
+	assert_int_equal(w.id, 1);
+	/* Another run of that name has no watch, unless this one resumed it. */
+	watch_free(&w);
+	assert_int_equal(watches_find("box", "other", "other/2", &w, &soon,
+	                     &err),
+	    -1);
+	must(watches_get(1, &w, &soon, &err));
+	w.resume_attempts = 1;
+	must(watches_save(&w, NULL, 0, &soon, &err));
+	watch_free(&w);
+	must(watches_find("box", "other", "other/2", &w, &soon, &err));
 	assert_int_equal(w.id, 1);
 	watch_free(&w);
 	must(watches_remove(1, &soon, &err));
@@ -447,7 +496,7 @@ the_jobs_watched_last_are_told_once_each(void **state)
 	new_watch(0);
 	new_watch(0);
 	new_watch(0);
-	must(watches_started(1, "first", "/x", &soon, &err));
+	must(watches_started(1, "first", "first/1", "/x", &soon, &err));
 	must(watches_cancel(3, &soon, &err));
 	list = watches_jobs(10, &soon, &err);
 	assert_int_equal(json_array_size(list), 2);
@@ -474,6 +523,7 @@ main(void)
 		TEST(events_come_in_order_from_a_place_on),
 		TEST(a_delivery_is_hidden_while_it_is_tried),
 		TEST(a_delivery_is_given_up_and_told),
+		TEST(old_events_go_but_none_that_is_not_delivered),
 		TEST(tries_come_later_and_later),
 		TEST(a_database_of_the_earlier_server_goes_on),
 		TEST(odd_values_are_read_without_harm),

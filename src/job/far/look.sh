@@ -2,7 +2,7 @@
 # Looks at a job: prints lines "word value", an empty line, and bytes of the
 # log.
 #
-# N name, I the run with this word (else the newest), L log (if it is not
+# N name, I the run with this word (else the newest; -: one of the seed), L log (if it is not
 # known here), A lines, O offset (-1: the last A lines), Z bytes at most, G
 # expression, S how much of the log an expression is looked for in, Q a word
 # that is in no log, W seconds to wait, E to wait for the end alone.
@@ -48,14 +48,17 @@ old() {
 }
 
 look() {
-	if [ "$n" = 0 ]; then
+	if [ "$n" != 0 ]; then
+		st "$D"
+	elif [ "${I:--}" = - ]; then
 		old
 	else
-		st "$D"
+		s=none w=- e=0 p=0
 	fi
 }
 
 newest "$J/$N"
+u=$n
 while [ -n "$I" ] && [ "$n" != 0 ]; do
 	i=
 	[ ! -f "$J/$N/r$n/id" ] || read -r i x <"$J/$N/r$n/id"
@@ -169,8 +172,8 @@ if [ "$s.$w" = lost.runner ] && [ "$n" != 0 ]; then
 	orphans "$D"
 	k=$o o=$j x=$y
 fi
-printf 'run %s\nstate %s\nwhat %s\nended %s\npid %s\nstarted %s\nstop %s\nid %s\ntmux %s\norphans %s\nbegin %s\nsize %s\nfrom %s\nat %s\noffset %s\nreplaced %s\nlines %s\nmark %s\nlog %s\n\n' \
-	"$n" "$s" "$w" "$e" "$p" "$v" "$h" "$r" "$m" "$k" "$a" "$z" "$b" "$o" $((o+l)) \
+printf 'run %s\nnewest %s\nstate %s\nwhat %s\nended %s\npid %s\nstarted %s\nstop %s\nid %s\ntmux %s\norphans %s\nbegin %s\nsize %s\nfrom %s\nat %s\noffset %s\nreplaced %s\nlines %s\nmark %s\nlog %s\n\n' \
+	"$n" "$u" "$s" "$w" "$e" "$p" "$v" "$h" "$r" "$m" "$k" "$a" "$z" "$b" "$o" $((o+l)) \
 	$g "$x" "$Q" "$L"
 if [ "$l" -eq 0 ]; then
 	:

@@ -4,10 +4,11 @@
 # N name, C cwd, L log, K key, I word of this start, X command, H the command
 # in a line, M meta, R runner, V exports, E 1: with those of the run before as
 # well, T the last second at which it may start (0: any), Q what ends it in time
-# (limit.sh; or nothing).  Answers with one line:
+# (limit.sh; or nothing), P word of the run that has to be the last one so far
+# (else any may).  Answers with one line:
 #
 #	ok RUN TMUX BEGIN LOG		started; BEGIN is where its log begins
-#	again|exists RUN TMUX ORPHANS NAME LOG
+#	again|exists RUN TMUX ORPHANS ID NAME LOG
 #	cwd DIRECTORY | stale | bad WORDS
 
 D=
@@ -23,8 +24,8 @@ found() {
 	[ ! -f "$2/log" ] || IFS= read -r l <"$2/log"
 	[ ! -f "$2/id" ] || read -r i a c <"$2/id"
 	[ ! -f "$2/tmux" ] || m=1
-	printf '%s %s %s %s %s %s\n' "$1" "${c:-0}" "$m" "${o:-0}" \
-		"${a:-$N}" "$l"
+	printf '%s %s %s %s %s %s %s\n' "$1" "${c:-0}" "$m" "${o:-0}" \
+		"${i:--}" "${a:-$N}" "$l"
 	exit
 }
 
@@ -55,6 +56,13 @@ busy() {
 		return
 	fi
 	found exists "$J/$N/r$n"
+}
+
+# Somebody else started a run meanwhile.
+other() {
+	i=
+	[ ! -f "$J/$N/r$n/id" ] || read -r i x <"$J/$N/r$n/id"
+	[ "$i" != "$P" ]
 }
 
 make() {
@@ -111,6 +119,7 @@ while :; do
 		case $s.$w.$o in
 		running.*|starting.*|lost.runner.[1-9]*) busy; continue;;
 		lost.start.*) bar "$J/$N/r$n" || { s=running; busy; };;
+		*) [ -z "$P" ] || ! other || found exists "$J/$N/r$n";;
 		esac
 	fi
 	n=$((n+1))

@@ -1,0 +1,120 @@
+"""The watchdog as a test sees it.
+
+    Watchdog    the daemon of a home, in the foreground
+    Watched     a server, jobs on its sandboxes, and that daemon
+"""
+
+import os
+import pathlib
+import signal
+import subprocess
+
+import rsmcp
+import sshd as ssh_servers
+
+BOX = "box"
+
+
+class Watchdog:
+    """`remote-sandbox-mcp daemon` of a home, in the foreground."""
+
+    def __init__(self, home):
+        self.home = home
+        self.process = None
+
+    def start(self):
+        env = rsmcp.environment(self.home.home, **self.home.env(
+            REMOTE_SANDBOX_LOG_LEVEL="info"))
+        self.process = subprocess.Popen(
+            [os.path.abspath(rsmcp.SERVER), "daemon", "--loop-sleep", "1"],
+            cwd=self.home.home, env=env, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=open(self.home.path / "daemon.log", "a"))
+        return self
+
+    def log(self):
+        return (self.home.path / "daemon.log").read_text(errors="replace")
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+class Watched:
+    """A home with a server, jobs and a watchdog."""
+
+    def __init__(self, home, *sshds, env=None):
+        self.home = home
+        self.entries = [server.entry(BOX if i == 0 else "%s%d" % (BOX, i))
+                        for i, server in enumerate(sshds)]
+        self.server = home.server(self.entries, env=env)
+        self.daemon = Watchdog(home)
+
+    def call(self, tool, **arguments):
+        return self.home.ask(self.server, tool, **arguments)
+
+    def good(self, tool, **arguments):
+        result = self.call(tool, **arguments)
+        assert not result.failed, result
+        return result
+
+    def job(self, command, **arguments):
+        """Start a job; its watch_id."""
+        options = {"interval_s": 1, "resume_delay_s": 0,
+                   "notify_local": False, **arguments}
+        return self.good("exec_bash_background", command=command,
+                         **options)["watch_id"]
+
+    def watch(self, watch_id):
+        return self.good("get_background_watch", watch_id=watch_id)["watch"]
+
+    def events(self, watch_id=0):
+        """Their types, the oldest first."""
+        found = self.good("list_background_watch_events", watch_id=watch_id,
+                          limit=1000)["events"]
+        return [event["event_type"] for event in reversed(found)]
+
+    def until_event(self, watch_id, event_type, count=1):
+        rsmcp.until("%s, so far: %s" % (event_type, self.events(watch_id)),
+                    lambda: self.events(watch_id).count(event_type) >= count,
+                    timeout=3 * rsmcp.PATIENCE_S)
+
+    def until_state(self, watch_id, state):
+        rsmcp.until("the watch is %s" % state, lambda: self.watch(
+            watch_id)["last_state"] == state, timeout=3 * rsmcp.PATIENCE_S)
+
+
+def file_of(sshd, name):
+    return pathlib.Path(sshd.home) / name
+
+
+def lose(sshd, name):
+    """Kill the processes of a job, its runner first."""
+    jobs = file_of(sshd, ".local/state/remote-sandbox-mcp/jobs")
+    marks = [(b"%s/%s/r" % (os.fsencode(jobs), name.encode()), "cmdline")]
+    for path in jobs.glob(name + "/r*/id"):
+        word = path.read_text().split()
+        marks += [(b"RSMCP_CALL=job.%s." % word[0].encode(), "environ")] \
+            if word else []
+
+    def kill_some():
+        """How many there were."""
+        killed = 0
+        for mark, source in marks:
+            for pid in ssh_servers.pids():
+                try:
+                    if mark in pathlib.Path(
+                            "/proc/%d/%s" % (pid, source)).read_bytes():
+                        ssh_servers.kill(pid, signal.SIGKILL)
+                        killed += 1
+                except OSError:
+                    pass
+        return killed
+
+    # One that was between fork and exec shows up in the next round.
+    rsmcp.until("the job is dead", lambda: kill_some() + kill_some() == 0)
