@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.." || exit 1
 python=${PYTHON:-python3}
 export PYTHONDONTWRITEBYTECODE=1
 database=build/dev/compile_commands.json
-steps='format layers calls text shell man cppcheck clang-tidy'
+steps='format layers calls text proof shell man cppcheck clang-tidy'
 
 # Files of ours below the given places whose names match; run the rest on them.
 on_files()
@@ -63,6 +63,7 @@ run_step()
 	layers) "$python" scripts/check_layers.py ;;
 	calls) "$python" scripts/check_calls.py ;;
 	text) "$python" scripts/check_text.py ;;
+	proof) "$python" scripts/check_proof.py ;;
 	shell) check_shell ;;
 	man) check_man ;;
 	cppcheck | clang-tidy) static "$1" ;;
