@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.." || exit 1
 python=${PYTHON:-python3}
 export PYTHONDONTWRITEBYTECODE=1
 database=build/dev/compile_commands.json
-steps='format layers calls text readme shell man cppcheck clang-tidy'
+steps='format layers calls text readme proof shell man cppcheck clang-tidy'
 
 # Files of ours below the given places whose names match; run the rest on them.
 on_files()
@@ -64,6 +64,7 @@ run_step()
 	calls) "$python" scripts/check_calls.py ;;
 	text) "$python" scripts/check_text.py ;;
 	readme) "$python" scripts/check_readme.py ;;
+	proof) "$python" scripts/check_proof.py ;;
 	shell) check_shell ;;
 	man) check_man ;;
 	cppcheck | clang-tidy) static "$1" ;;

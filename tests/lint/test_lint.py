@@ -256,6 +256,35 @@ def test_no_file_names_a_path_of_one_machine(tmp_path, folder):
     fails("check_text.py", tmp_path, "a.md:1: path of one machine")
 
 
+# Proof: tests that documents name
+
+@pytest.fixture
+def documents(tmp_path):
+    plant(tmp_path, "tests/e2e/test_a.py", "def test_b(x):\n    pass\n")
+    plant(tmp_path, "tests/unit/test_a.c", "static void\nb(void **s)\n{\n}\n")
+    plant(tmp_path, "tests/fuzz/fuzz_a.c", "int x;\n")
+    plant(tmp_path, "docs/x.md", "See `test_a.py::test_b`.\n\n"
+          "| risk | test |\n| --- | --- |\n"
+          "| r | `test_a.c::b`, `fuzz_a.c` |\n\n| other | table |\n")
+    passes("check_proof.py", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", [
+    "test_z.py::test_b", "test_a.py::test_z", "test_a.c::z", "fuzz_z.c",
+    "test_a.py::b",
+])
+def test_a_test_that_is_named_has_to_be_there(documents, name):
+    plant(documents, "docs/y.md", "\nAs `%s` shows.\n" % name)
+    fails("check_proof.py", documents, "docs/y.md:2: ")
+
+
+def test_every_row_of_a_table_of_tests_names_one(documents):
+    plant(documents, "docs/y.md", "| risk | test |\n| --- | --- |\n"
+          "| r | `test_a.c::b` |\n| s | somewhere |\n")
+    fails("check_proof.py", documents, "docs/y.md:4: this row names no test")
+
+
 # Static analysis, and that a clean file is not looked at twice
 
 def analyse(analyser, root):
