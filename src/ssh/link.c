@@ -139,6 +139,22 @@ link_news(struct link *l, char *out, size_t size)
 	pthread_mutex_unlock(&l->lock);
 }
 
+void
+link_recall(struct link *l, char out[LINK_NOTE_MAX])
+{
+	pthread_mutex_lock(&l->lock);
+	memcpy(out, l->note, LINK_NOTE_MAX);
+	pthread_mutex_unlock(&l->lock);
+}
+
+void
+link_remember(struct link *l, const char *note)
+{
+	pthread_mutex_lock(&l->lock);
+	snprintf(l->note, sizeof(l->note), "%s", note != NULL ? note : "");
+	pthread_mutex_unlock(&l->lock);
+}
+
 /* With the lock held: shells that nobody has taken, and the lease. */
 static void
 drop_shells(struct link *l)
@@ -170,6 +186,7 @@ link_let_go(struct link *l)
 	l->connected = false;
 	l->sftp_only = false;
 	l->ahead_known = false;
+	l->note[0] = '\0';
 	l->generation++;
 }
 
@@ -693,7 +710,9 @@ take_once(struct link *l, bool always, bool *lost, const struct until *until,
 		*lost = s == NULL && err->code != ERR_LIMIT && !l->sftp_only;
 		l->busy += s != NULL;
 	}
-	if (l->idle_count < SPARE_SHELLS)
+	/* With one left, more can wait: starting them would cost this call
+	 * time, too. */
+	if (l->idle_count == 0)
 		gate_open(&l->keeper_gate);
 	pthread_mutex_unlock(&l->lock);
 	if (s == NULL)
@@ -787,6 +806,8 @@ link_give(struct link *l, struct shell *s, bool usable)
 	} else {
 		link_keep(l, s);
 	}
+	if (l->busy == 0 && l->idle_count < SPARE_SHELLS)
+		gate_open(&l->keeper_gate);
 	gate_open(&l->gate);
 	pthread_mutex_unlock(&l->lock);
 }

@@ -83,6 +83,14 @@ bool link_sftp_only(struct link *l, struct err *err);
 struct sftp *link_sftp(struct link *l, const struct until *until,
     struct err *err);
 
+/*
+ * A line about the host for whoever uses the link, good while this login
+ * lasts: "" at first.  NULL forgets it.
+ */
+#define LINK_NOTE_MAX 64
+void link_recall(struct link *l, char out[LINK_NOTE_MAX]);
+void link_remember(struct link *l, const char *note);
+
 /* What a login had to say (a new host key), once; "" if nothing. */
 void link_news(struct link *l, char *out, size_t size);
 

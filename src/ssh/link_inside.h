@@ -49,6 +49,7 @@ struct link {
 	int64_t ahead; /* the far side's clock less ours, in ms; the largest */
 	bool ahead_known; /* that a shell of this generation told */
 	char news[256];
+	char note[LINK_NOTE_MAX];
 
 	pthread_t keeper;
 	bool keeping;

@@ -1,9 +1,8 @@
 /*
  * Files below a directory, and never anywhere else.
  *
- * There is no cache of parent directories: opening one by openat2() costs a
- * microsecond, of some thirty that a new file takes, and a cache would have
- * to be told of every rename.
+ * Of parent directories only the last one is kept, and by who writes many files
+ * and renames no directory: a cache would have to be told of every rename.
  */
 #include "sync/beneath.h"
 
@@ -382,26 +381,77 @@ beneath_meta(int root_fd, const struct entry *e, struct err *err)
 	return ret;
 }
 
+/* The file itself, in f->dir_fd. */
+static int
+create_in(struct beneath_file *f, const char *path, struct err *err)
+{
+	temp_name(f->temp, sizeof(f->temp));
+	f->fd = openat(f->dir_fd, f->temp,
+	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (f->fd == -1)
+		return err_sys(err, "cannot make a file beside '%s'", path);
+	/* A file system without locks has to do without. */
+	flock(f->fd, LOCK_EX | LOCK_NB);
+	return 0;
+}
+
+static void
+close_dir(struct beneath_file *f)
+{
+	if (!f->lent)
+		close_failed(f->dir_fd);
+	f->dir_fd = -1;
+}
+
 int
 beneath_create(int root_fd, const char *path, struct beneath_file *f,
     struct err *err)
 {
 	f->fd = -1;
+	f->lent = false;
 	f->dir_fd = beneath_parent(root_fd, path, true, &f->name, err);
 	if (f->dir_fd == -1)
 		return -1;
-	temp_name(f->temp, sizeof(f->temp));
-	f->fd = openat(f->dir_fd, f->temp,
-	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (f->fd == -1) {
-		err_sys(err, "cannot make a file beside '%s'", path);
-		close_failed(f->dir_fd);
-		f->dir_fd = -1;
+	if (create_in(f, path, err) == 0)
+		return 0;
+	close_dir(f);
+	return -1;
+}
+
+void
+beneath_last_free(struct beneath_last *last)
+{
+	if (last->fd != -1)
+		close(last->fd);
+	free(last->dir);
+	*last = BENEATH_NO_LAST;
+}
+
+int
+beneath_create_next(int root_fd, struct beneath_last *last, const char *path,
+    struct beneath_file *f, struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	size_t n = slash != NULL ? (size_t)(slash - path) : 0;
+
+	f->fd = f->dir_fd = -1;
+	f->lent = true;
+	f->name = slash != NULL ? slash + 1 : path;
+	if (check(path, err) == -1)
 		return -1;
+	if (last->fd == -1 || strlen(last->dir) != n ||
+	    memcmp(last->dir, path, n) != 0) {
+		beneath_last_free(last);
+		last->fd = beneath_parent(root_fd, path, true, &f->name, err);
+		if (last->fd == -1)
+			return -1;
+		last->dir = xstrndup(path, n);
 	}
-	/* A file system without locks has to do without. */
-	flock(f->fd, LOCK_EX | LOCK_NB);
-	return 0;
+	f->dir_fd = last->fd;
+	if (create_in(f, path, err) == 0)
+		return 0;
+	f->dir_fd = -1;
+	return -1;
 }
 
 /*
@@ -437,8 +487,7 @@ beneath_commit(struct beneath_file *f, const struct entry *e, struct err *err)
 
 	if (ret == 0) {
 		ret = into_place(f->dir_fd, f->temp, f->name, e->path, err);
-		close_failed(f->dir_fd);
-		f->dir_fd = -1;
+		close_dir(f);
 		return ret;
 	}
 	why = errno;
@@ -455,8 +504,8 @@ beneath_abort(struct beneath_file *f)
 	unlinkat(f->dir_fd, f->temp, 0);
 	if (f->fd != -1)
 		close(f->fd);
-	close(f->dir_fd);
-	f->fd = f->dir_fd = -1;
+	f->fd = -1;
+	close_dir(f);
 }
 
 /* Is nobody writing it?  Links, which cannot be locked, are never in the

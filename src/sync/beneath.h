@@ -57,12 +57,24 @@ int beneath_meta(int root_fd, const struct entry *e, struct err *err);
  * mode is 0600 and it is locked against beneath_sweep(). */
 struct beneath_file {
 	int dir_fd;
+	bool lent; /* dir_fd is another's */
 	int fd;
 	char temp[64];
 	const char *name; /* within the path given */
 };
 int beneath_create(int root_fd, const char *path, struct beneath_file *f,
     struct err *err);
+/* The same for who writes one file after another and renames no directory
+ * between them: the one of the file before stays open.  Start with
+ * BENEATH_NO_LAST. */
+struct beneath_last {
+	int fd;
+	char *dir;
+};
+#define BENEATH_NO_LAST ((struct beneath_last){ .fd = -1 })
+int beneath_create_next(int root_fd, struct beneath_last *last,
+    const char *path, struct beneath_file *f, struct err *err);
+void beneath_last_free(struct beneath_last *last);
 /* With mode and mtime of "e"; its path is for the message.  After a failure
  * the file is gone, as after beneath_abort(). */
 int beneath_commit(struct beneath_file *f, const struct entry *e,

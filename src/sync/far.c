@@ -8,16 +8,22 @@
 
 /*
  * Does what the list says: NUL-separated pairs of an operation and a path.
- * Works in the staging directory; the target is its argument.  What lies on
- * another file system is copied next to its place first.
+ * Works in the staging directory; its arguments are the target and the kind of
+ * machine.  What lies on another file system is copied next to its place
+ * first.
+ *
+ * No module is loaded, as that would take longer than ten files.  So errors
+ * are numbers (of ENOTEMPTY there are two), and the call that sets times to
+ * the nanosecond is made by its number, where that is known.
  */
 static const char perl_commit[] =
-    "my $T=shift; my %n=(x86_64=>280,aarch64=>88,riscv64=>88,"
-    "loongarch64=>88,s390x=>315,ppc64le=>304,ppc64=>304); "
-    "my $m=`uname -m`; chomp $m; my $q=$n{$m}; "
+    "my ($T,$m)=@ARGV; my %n=(x86_64=>280,aarch64=>88,riscv64=>88,"
+    "loongarch64=>88,s390x=>315,ppc64le=>304,ppc64=>304,powerpc64le=>304,"
+    "powerpc64=>304); my ($X,$R)=(0,0); $m=~s/-.*//; "
+    "my $q=$^O eq \"linux\" && length(pack(\"p\",undef))==8 ? $n{$m} : 0; "
     "sub bad { print \"p$_[0]\\0$_[1]\\0\" } "
     "sub mv { my ($s,$t,$p)=@_; return if rename $s,$t; "
-    "if ($!{EXDEV}) { my $x=$t; $x=~s{[^/]*$}{.rsmcp-x$$}; "
+    "if ($!==18) { my $x=$t; $x=~s{[^/]*$}{.rsmcp-x$$}; "
     "return if system(\"cp\",\"-pPR\",\"--\",$s,$x)==0 && rename $x,$t; } "
     "bad($p,\"$!\") } "
     "sub meta { my ($t,$p,$o,$s,$f)=@_; "
@@ -27,22 +33,23 @@ static const char perl_commit[] =
     "syscall($q,-100,$c,$b,256)==0 or bad($p,\"$!\") } "
     "else { system(\"touch\",\"-h\",\"-d\",\"\\@$s.$f\",\"--\",$t)==0 "
     "or bad($p,\"cannot set its time\") } } "
-    "use Errno; open(L,\"<\",\"list\") or exit 5; $/=\"\\0\"; "
+    "open(L,\"<\",\"list\") or exit 5; $/=\"\\0\"; "
     "while (defined(my $o=<L>)) { my $p=<L>; chomp $o; chomp $p; "
     "my $t=\"$T/$p\"; "
     "if ($o eq \"m\") { mv(\"d/$p\",$t,$p) } "
     "elsif ($o =~ /^b (\\S+)$/) { mv(\"$T/$1\",$t,$p); "
     "unlink \"$T/$1.done\" } "
-    "elsif ($o eq \"k\") { mkdir $t or $!{EEXIST} or bad($p,\"$!\") } "
-    "elsif ($o eq \"x\") { unlink $t or $!{ENOENT} or bad($p,\"$!\") } "
-    "elsif ($o eq \"r\") { rmdir $t or $!{ENOENT} or $!{ENOTEMPTY} or "
-    "$!{EEXIST} or bad($p,\"$!\") } "
+    "elsif ($o eq \"x\") { if (unlink $t) { $X++ } "
+    "elsif ($!!=2) { bad($p,\"$!\") } } "
+    "elsif ($o eq \"u\") { unlink $t } "
+    "elsif ($o eq \"r\") { if (rmdir $t) { $R++ } "
+    "elsif ($!!=2 && $!!=17 && $!!=39 && $!!=66) { bad($p,\"$!\") } } "
     "elsif ($o =~ /^t (\\S+) (\\S+) (\\S+)$/) { meta($t,$p,$1,$2,$3) } } "
-    "print \"e\\0\"";
+    "print \"e$X $R\\0\"";
 
 static const char python_commit[] =
     "import os,sys,errno,subprocess\n"
-    "T=os.fsencode(sys.argv[1]); w=sys.stdout.buffer\n"
+    "T=os.fsencode(sys.argv[1]); w=sys.stdout.buffer; n=[0,0]\n"
     "def mv(s,t):\n"
     "    try: os.rename(s,t)\n"
     "    except OSError as e:\n"
@@ -51,13 +58,11 @@ static const char python_commit[] =
     "        subprocess.check_call([b'cp',b'-pPR',b'--',s,x]); "
     "os.rename(x,t)\n"
     "def gone(f,t):\n"
-    "    try: f(t)\n"
+    "    try: f(t); return 1\n"
     "    except OSError as e:\n"
-    "        if e.errno not in (errno.ENOENT,errno.ENOTEMPTY,errno.EEXIST): "
-    "raise\n"
-    "def made(t):\n"
-    "    try: os.mkdir(t)\n"
-    "    except FileExistsError: pass\n"
+    "        if e.errno in (errno.ENOENT,errno.ENOTEMPTY,errno.EEXIST): "
+    "return 0\n"
+    "        raise\n"
     "def meta(t,o):\n"
     "    if not os.path.islink(t): os.chmod(t,int(o[1],8))\n"
     "    if o[2]!=b'-':\n"
@@ -70,33 +75,36 @@ static const char python_commit[] =
     "        if o[0]==b'm': mv(b'd/'+p,t)\n"
     "        elif o[0]==b'b': mv(os.path.join(T,o[1]),t); "
     "gone(os.unlink,os.path.join(T,o[1]+b'.done'))\n"
-    "        elif o[0]==b'k': made(t)\n"
-    "        elif o[0]==b'x': gone(os.unlink,t)\n"
-    "        elif o[0]==b'r': gone(os.rmdir,t)\n"
+    "        elif o[0]==b'x': n[0]+=gone(os.unlink,t)\n"
+    "        elif o[0]==b'u': gone(os.unlink,t)\n"
+    "        elif o[0]==b'r': n[1]+=gone(os.rmdir,t)\n"
     "        elif o[0]==b't': meta(t,o)\n"
     "    except (OSError,subprocess.CalledProcessError) as e:\n"
     "        m=getattr(e,'strerror',None) or 'cannot copy it'\n"
     "        w.write(b'p'+p+b'\\0'+m.encode()+b'\\0')\n"
-    "w.write(b'e\\0')\n";
+    "w.write(b'e%d %d\\0'%tuple(n))\n";
 
 /* For hosts with neither: the list is a script that calls these. */
 static const char shell_commit[] =
-    "z() { printf \"p%s\\\\000%s\\\\000\" \"$1\" \"$2\"; }; "
+    "X=0 R=0; z() { printf \"p%s\\\\000%s\\\\000\" \"$1\" \"$2\"; }; "
     "m() { mv -f -- \"d/$1\" \"$T/$1\" || z \"$1\" \"cannot move it\"; }; "
     "b() { mv -f -- \"$T/$2\" \"$T/$1\" && rm -f \"$T/$2.done\" || "
     "z \"$1\" \"cannot move it\"; }; "
-    "k() { [ -d \"$T/$1\" ] || mkdir -- \"$T/$1\" || "
-    "z \"$1\" \"cannot make it\"; }; "
-    "x() { rm -f -- \"$T/$1\" || z \"$1\" \"cannot delete it\"; }; "
-    "r() { [ ! -d \"$T/$1\" ] || rmdir -- \"$T/$1\" 2>/dev/null || "
-    "[ -n \"`ls -A -- \"$T/$1\"`\" ] || z \"$1\" \"cannot remove it\"; }; "
+    "x() { [ -e \"$T/$1\" ] || [ -h \"$T/$1\" ] || return 0; "
+    "if rm -f -- \"$T/$1\"; then X=$((X+1)); "
+    "else z \"$1\" \"cannot delete it\"; fi; }; "
+    "u() { rm -f -- \"$T/$1\"; }; "
+    "r() { [ -d \"$T/$1\" ] || return 0; "
+    "if rmdir -- \"$T/$1\" 2>/dev/null; then R=$((R+1)); "
+    "else [ -n \"`ls -A -- \"$T/$1\"`\" ] || z \"$1\" \"cannot remove it\"; "
+    "fi; }; "
     "t() { [ -h \"$T/$1\" ] || chmod $2 -- \"$T/$1\" || "
     "z \"$1\" \"cannot set its mode\"; "
     "[ $3 = - ] || touch -h -d @$3.$4 -- \"$T/$1\" 2>/dev/null || "
     "touch -d @$3 -- \"$T/$1\" 2>/dev/null || "
     "touch -t `date -r $3 +%Y%m%d%H%M.%S` -- \"$T/$1\" || "
     "z \"$1\" \"cannot set its time\"; }; "
-    ". ./list; printf \"e\\\\000\"";
+    ". ./list; printf \"e%s %s\\\\000\" $X $R";
 
 static void
 assign(struct buf *out, const char *name, const char *value)
@@ -116,7 +124,7 @@ static const char sweep[] =
     "find \"$s\" -prune -mtime +7 -exec rm -f {} \\;; done; "
     "for s in \"$T\"/.rsmcp-s*; do [ -d \"$s\" ] || continue; p= h=; "
     "read -r p h 2>/dev/null <\"$s/pid\"; "
-    "if [ \"$h\" != \"`uname -n`\" ]; then "
+    "if [ \"$h\" != \"$H\" ]; then "
     "find \"$s\" -prune -mtime +1 -exec rm -rf {} \\;; continue; fi; "
     "kill -0 $p 2>/dev/null || rm -rf \"$s\"; done; ";
 
@@ -124,19 +132,22 @@ void
 far_take(struct buf *out, const struct far_root *r, const char *id)
 {
 	assign(out, "T", r->path);
-	buf_adds(out, "mkdir -p -- \"$T\" && cd -- \"$T\" || exit 3; ");
+	buf_adds(out,
+	    "[ -d \"$T\" ] || mkdir -p -- \"$T\" && cd -- \"$T\" || exit 3; "
+	    "read -r H 2>/dev/null </proc/sys/kernel/hostname || "
+	    "H=`uname -n`; ");
 	buf_adds(out, sweep);
 	buf_addf(out, "S=$T/.rsmcp-s%s; ", id);
 	buf_adds(out,
 	    "trap 'cd /; rm -rf \"$S\"' EXIT; trap 'exit 1' HUP INT TERM; "
-	    "(umask 077; mkdir \"$S\" \"$S/d\") && cd \"$S\" || exit 4; "
-	    "echo $$ `uname -n` >pid; "
+	    "umask 077; mkdir \"$S\" \"$S/d\" && cd \"$S\" || exit 4; "
+	    "echo $$ $H >pid; "
 	    "LC_ALL=C tar -xpof -; c=$?; [ -f end ] || { cat >/dev/null; "
 	    "[ $c != 0 ] || c=90; exit $c; }; ");
 	if (r->perl) {
 		buf_adds(out, "perl -e ");
 		quote_sh(out, perl_commit);
-		buf_adds(out, " \"$T\"");
+		buf_adds(out, " \"$T\" \"${HOSTTYPE:-`uname -m`}\"");
 	} else if (r->python) {
 		buf_adds(out, "python3 -c ");
 		quote_sh(out, python_commit);
@@ -176,16 +187,16 @@ far_do_part(struct buf *list, const struct far_root *r, const char *path,
 }
 
 void
-far_do_mkdir(struct buf *list, const struct far_root *r, const char *path)
-{
-	add(list, r, "k", path, "");
-}
-
-void
 far_do_delete(struct buf *list, const struct far_root *r, const char *path,
     bool dir)
 {
 	add(list, r, dir ? "r" : "x", path, "");
+}
+
+void
+far_do_undo(struct buf *list, const struct far_root *r, const char *path)
+{
+	add(list, r, "u", path, "");
 }
 
 void

@@ -18,7 +18,8 @@
 #define FAR_LAST "end"  /* the last member: without it the stream was cut */
 
 /* The script that takes a tar stream on stdin and does what its list says.
- * Prints "p" path NUL problem NUL for each that failed, then "e" NUL. */
+ * Prints "p" path NUL problem NUL for each that failed, then "e", how many
+ * files and how many directories were deleted, NUL. */
 void far_take(struct buf *out, const struct far_root *root, const char *id);
 
 /* Lines of the list, in the language the host will read it. */
@@ -26,9 +27,10 @@ void far_do_move(struct buf *list, const struct far_root *r, const char *path);
 /* A file that arrived in pieces. */
 void far_do_part(struct buf *list, const struct far_root *r, const char *path,
     const char *part);
-void far_do_mkdir(struct buf *list, const struct far_root *r, const char *path);
 void far_do_delete(struct buf *list, const struct far_root *r, const char *path,
     bool dir);
+/* Something that came along and should not have. */
+void far_do_undo(struct buf *list, const struct far_root *r, const char *path);
 void far_do_meta(struct buf *list, const struct far_root *r,
     const struct entry *e, bool mtime);
 

@@ -1,6 +1,5 @@
 /*
- * The far side of a tree: the command that lists it in one round trip, and the
- * reader of what it prints.
+ * The far side of a tree, listed in one round trip.
  */
 #ifndef SYNC_FARLIST_H
 #define SYNC_FARLIST_H
@@ -21,7 +20,7 @@ struct far_root {
 	struct entry file;  /* FAR_FILE: its size, mtime, mode; "path" is its
 	                     * name, within the path above */
 	bool writable;      /* the directory; else the nearest one above */
-	int64_t free_bytes; /* there; -1: not known */
+	int64_t free_bytes; /* there; -1: not asked for, or not known */
 	/* The best of what is there: */
 	bool gnu_tar, bsd_tar, perl, python;
 };
@@ -29,6 +28,7 @@ struct far_root {
 struct farlist_options {
 	struct rules *rules; /* NULL: none, and no defaults either */
 	bool recursive;      /* else one level */
+	bool space;          /* tell how much is free there */
 	size_t max_entries;  /* the first of the sorted list; 0: all */
 	bool gitignore;      /* add the .gitignore files found to "rules", and
 	                      * leave out what they exclude (one more round
@@ -61,20 +61,10 @@ int farlist_run(struct link *link, const char *path,
     const struct until *until, struct err *err);
 void far_root_free(struct far_root *r);
 
-/* The command that is run. */
-void farlist_script(struct buf *out, const char *path,
-    const struct farlist_options *o);
-
-/*
- * The reader, fed with bytes as they come.  Pure; for tests and fuzzing.
- * Initialises *root and *out.
- */
-struct listing;
-struct listing *listing_new(const struct farlist_options *o,
-    struct far_root *root, struct tree *out);
-void listing_add(struct listing *l, const char *bytes, size_t len);
-/* -1 if it was not whole, or made no sense. */
-int listing_end(struct listing *l, struct err *err);
-void listing_free(struct listing *l);
+/* Run a script of ours there: its stdout goes to "take" as it comes, the end
+ * of its stderr to "words" (or NULL). */
+typedef void farlist_take(void *data, const char *bytes, size_t len);
+int farlist_feed(struct link *link, const char *script, farlist_take *take,
+    void *data, struct buf *words, const struct until *until, struct err *err);
 
 #endif

@@ -27,6 +27,7 @@ struct rule {
 	/* For speed, as most are one of these: */
 	bool literal; /* no wildcard */
 	bool suffix;  /* none but a star in front */
+	size_t len;   /* without that star */
 };
 
 /* The .gitignore file of a directory. */
@@ -120,6 +121,7 @@ add(struct rules *r, const char *s, size_t len)
 	rule->any_depth = strchr(pattern, '/') == NULL;
 	rule->literal = strpbrk(pattern, "*?[") == NULL;
 	rule->suffix = pattern[0] == '*' && strpbrk(pattern + 1, "*?[") == NULL;
+	rule->len = strlen(pattern) - rule->suffix;
 	r->has_include = r->has_include || include;
 }
 
@@ -155,15 +157,16 @@ rules_add_file(struct rules *r, const char *path, struct err *err)
 static bool
 match_name(const struct rule *rule, const char *name, size_t len)
 {
-	size_t tail = strlen(rule->pattern) - rule->suffix;
 	char small[256], *copy = small;
 	bool yes;
 
 	if (rule->literal)
-		return tail == len && memcmp(rule->pattern, name, len) == 0;
+		return rule->len == len &&
+		    memcmp(rule->pattern, name, len) == 0;
 	if (rule->suffix)
-		return tail <= len &&
-		    memcmp(rule->pattern + 1, name + len - tail, tail) == 0;
+		return rule->len <= len &&
+		    memcmp(rule->pattern + 1, name + len - rule->len,
+		        rule->len) == 0;
 	if (name[len] == '\0')
 		return glob_match(rule->pattern, name);
 	if (len >= sizeof(small))
@@ -180,8 +183,11 @@ static bool
 match_any_name(const struct rule *rule, const char *path)
 {
 	for (;;) {
-		size_t n = strcspn(path, "/");
+		size_t n = 0;
 
+		/* Names are short: strcspn() would take longer to begin. */
+		while (path[n] != '/' && path[n] != '\0')
+			n++;
 		if (match_name(rule, path, n))
 			return true;
 		if (path[n] == '\0')

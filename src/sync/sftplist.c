@@ -356,18 +356,17 @@ static void
 header(struct walk *w, char kind, int64_t room)
 {
 	char letter[2] = { kind, '\0' };
-	char df[64] = "";
+	char df[64];
 
-	if (room >= 0)
-		snprintf(df, sizeof(df), "- 0 0 %" PRId64 " 0%% /",
-		    room / 1024);
 	text(w, "RSMCP1");
 	text(w, letter);
 	text(w, w->root);
 	text(w, "rw"); /* what may not be done shows when it is done */
 	text(w, "");
-	text(w, df);
 	text(w, "sftp");
+	snprintf(df, sizeof(df), "=- 0 0 %" PRId64 " 0%% /", room / 1024);
+	if (room >= 0)
+		text(w, df);
 }
 
 static int
@@ -385,7 +384,7 @@ list(struct walk *w, const struct until *until, struct err *err)
 		kind = 'x';
 	else
 		return -1;
-	header(w, kind, free_bytes(w->s, w->root, until));
+	header(w, kind, w->o->space ? free_bytes(w->s, w->root, until) : -1);
 	if (kind == 'f')
 		record(w, slash != NULL ? slash + 1 : w->root, &a);
 	if (kind == 'd' && walk(w, until, err) == -1)

@@ -148,6 +148,7 @@ look_far(struct run *r, const char *path, bool deep, bool gitignore,
 	struct farlist_options o = {
 		.rules = r->rules,
 		.recursive = deep,
+		.space = r->req->direction == SYNC_UP,
 		.max_entries = deep ? 0 : 1,
 		.gitignore = gitignore,
 		.problem = deep ? run_problem : NULL,

@@ -37,6 +37,7 @@ struct unpack {
 	unsigned char *state; /* of each wanted entry: enum state */
 	size_t came, refused;
 	struct distinct *distinct; /* NULL: all names are */
+	struct beneath_last last;
 	/* The stream. */
 	unpack_read *read;
 	void *read_data;
@@ -291,7 +292,7 @@ put_file(struct unpack *u, const struct entry *e, const struct entry *copy_of,
 	struct beneath_file f;
 	int ret, saved;
 
-	if (beneath_create(u->root_fd, e->path, &f, why) == -1)
+	if (beneath_create_next(u->root_fd, &u->last, e->path, &f, why) == -1)
 		return 0;
 	ret = copy_of != NULL ? copy_content(u, e, copy_of->path, f.fd, why)
 	                      : put_content(u, e, f.fd, why);
@@ -552,6 +553,7 @@ unpack_stream(int root_fd, unpack_read *read, void *read_data,
 		.read_data = read_data,
 		.limit = limit_of(o->wanted),
 		.err = err,
+		.last = BENEATH_NO_LAST,
 	};
 	int ret;
 
@@ -564,6 +566,7 @@ unpack_stream(int root_fd, unpack_read *read, void *read_data,
 		ret = take_all(&u);
 	finish_dirs(&u);
 	archive_read_free(u.archive);
+	beneath_last_free(&u.last);
 	distinct_free(u.distinct);
 	free(u.state);
 	free(u.chunk);

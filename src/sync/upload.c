@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "base/random.h"
+#include "base/str.h"
 #include "base/utf8.h"
 #include "ssh/stream.h"
 #include "sync/far.h"
@@ -184,7 +185,27 @@ count_done(struct batch *b)
 	}
 }
 
-/* "p" path NUL problem NUL ... "e" NUL */
+/* "12 3": files and directories that were deleted. */
+static int
+count_deleted(struct run *r, const char *text)
+{
+	char *copy = xstrdup(text), *dirs = strchr(copy, ' ');
+	int64_t file_count, dir_count;
+	int rc = -1;
+
+	if (dirs != NULL)
+		*dirs++ = '\0';
+	if (dirs != NULL && str_to_int(copy, 0, INT32_MAX, &file_count) == 0 &&
+	    str_to_int(dirs, 0, INT32_MAX, &dir_count) == 0) {
+		r->report->deleted_files += file_count;
+		r->report->deleted_dirs += dir_count;
+		rc = 0;
+	}
+	free(copy);
+	return rc;
+}
+
+/* "p" path NUL problem NUL ... "e12 3" NUL */
 static int
 read_problems(struct batch *b, const struct buf *said, struct err *err)
 {
@@ -199,7 +220,7 @@ read_problems(struct batch *b, const struct buf *said, struct err *err)
 		not_done(b, path, why);
 		at = why + strlen(why) + 1;
 	}
-	if (at < end && *at == 'e') {
+	if (at < end && *at == 'e' && count_deleted(b->r, at + 1) == 0) {
 		count_done(b);
 		return 0;
 	}
@@ -281,7 +302,7 @@ do_file(struct up *u, const struct entry *e, struct err *err)
 		run_problem(u->r, e->path, err->msg);
 		/* It may have come along with its new directory. */
 		if (dir != NULL && u->fresh[place(u->r, dir)])
-			far_do_delete(&u->b.list, &u->r->far, e->path, false);
+			far_do_undo(&u->b.list, &u->r->far, e->path);
 		return 0;
 	}
 	move(u, e);
@@ -417,11 +438,7 @@ do_batches(struct up *u, bool all, const struct part *parts, size_t count,
 			return -1;
 	}
 	add_parts(u, parts, count);
-	if (batch_commit(&u->b, err) == -1)
-		return -1;
-	r->report->deleted_files = (int64_t)r->plan.deleted_files;
-	r->report->deleted_dirs = (int64_t)r->plan.deleted_dirs;
-	return 0;
+	return batch_commit(&u->b, err);
 }
 
 int

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
-#include "sync/farlist.h"
+#include "sync/listing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -62,6 +62,7 @@ static void
 refused(const char *path, enum err_code code)
 {
 	struct entry e = { .path = path, .mode = 0644 };
+	struct beneath_last last = BENEATH_NO_LAST;
 	struct beneath_file f;
 	const char *name;
 
@@ -83,6 +84,8 @@ refused(const char *path, enum err_code code)
 	REFUSED(beneath_delete(root, path, true, &err));
 	REFUSED(beneath_meta(root, &e, &err));
 	REFUSED(beneath_create(root, path, &f, &err));
+	REFUSED(beneath_create_next(root, &last, path, &f, &err));
+	beneath_last_free(&last);
 }
 
 static void
@@ -113,6 +116,29 @@ no_link_is_followed_on_the_way(void **state)
 	assert_int_equal(symlinkat("real", root, "alias"), 0);
 	refused("alias/sub/x", ERR_DENIED);
 	assert_int_equal(names_in(root, "real/sub"), 0);
+}
+
+static void
+one_file_after_the_other(void **state)
+{
+	static const char *const names[] = { "a/b/1", "a/b/2", "a/3", "4",
+		"a/b/5", "a/bb/6", "7" };
+	struct beneath_last last = BENEATH_NO_LAST;
+	struct beneath_file f;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		assert_int_equal(beneath_create_next(root, &last, names[i], &f,
+		                     &err),
+		    0);
+		assert_int_equal(beneath_commit(&f, &plain, &err), 0);
+		holds(root, names[i], "");
+	}
+	assert_int_equal(beneath_create_next(root, &last, "8", &f, &err), 0);
+	beneath_abort(&f);
+	assert_int_equal(names_in(root, "a/b"), 3);
+	beneath_last_free(&last);
 }
 
 static void
@@ -413,6 +439,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(paths_that_lead_outside_are_refused),
 		TEST(no_link_is_followed_on_the_way),
+		TEST(one_file_after_the_other),
 		TEST(names_may_begin_with_dots),
 		TEST(a_link_at_the_end_is_not_followed),
 		TEST(a_file_is_there_whole_or_not_at_all),

@@ -1,0 +1,188 @@
+/* The .gitignore files of the far side. */
+#include "sync/farignore.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/quote.h"
+#include "sync/sftplist.h"
+
+#define IGNORE_MAX ((size_t)1 << 20) /* of one file */
+
+/* Their texts as they come, each ended by a NUL, and "E" behind the last. */
+struct ignores {
+	const struct tree *tree;
+	struct rules *rules;
+	size_t next; /* entry to look at */
+	struct buf text;
+	bool ended;
+};
+
+static bool
+is_ignore_file(const struct entry *e)
+{
+	const char *slash = strrchr(e->path, '/');
+
+	return e->type == ENTRY_FILE &&
+	    strcmp(slash != NULL ? slash + 1 : e->path, ".gitignore") == 0;
+}
+
+static const struct entry *
+next_ignore(const struct tree *t, size_t *at)
+{
+	while (*at < t->count) {
+		const struct entry *e = &t->entries[(*at)++];
+
+		if (is_ignore_file(e))
+			return e;
+	}
+	return NULL;
+}
+
+/* NULL if there are none. */
+static char *
+ignore_script(const struct far_root *root, const struct tree *t)
+{
+	const struct entry *e;
+	struct buf b;
+	size_t at = 0;
+
+	e = next_ignore(t, &at);
+	if (e == NULL)
+		return NULL;
+	buf_init(&b, SIZE_MAX);
+	buf_adds(&b, "export LC_ALL=C; unset CDPATH; cd ");
+	quote_sh(&b, root->path);
+	buf_addf(&b,
+	    " || exit 1\ng() { head -c %zu <\"./$1\" 2>/dev/null | "
+	    "tr -d '\\000'; printf '\\000'; }\n",
+	    IGNORE_MAX);
+	for (; e != NULL; e = next_ignore(t, &at)) {
+		buf_adds(&b, "g ");
+		quote_sh(&b, e->path);
+		buf_adds(&b, "\n");
+	}
+	buf_adds(&b, "printf 'E\\000'\n");
+	return buf_take(&b);
+}
+
+static void
+take_ignore(struct ignores *g)
+{
+	const struct entry *e = next_ignore(g->tree, &g->next);
+	const char *slash;
+	char *dir;
+
+	if (e == NULL) {
+		g->ended = strcmp(g->text.data, "E") == 0;
+		return;
+	}
+	slash = strrchr(e->path, '/');
+	dir = xstrndup(e->path, slash != NULL ? (size_t)(slash - e->path) : 0);
+	rules_add_gitignore(g->rules, dir, g->text.data, g->text.len);
+	free(dir);
+}
+
+static void
+ignore_sink(void *data, const char *bytes, size_t len)
+{
+	struct ignores *g = data;
+
+	while (len > 0) {
+		const char *end = memchr(bytes, '\0', len);
+		size_t n = end != NULL ? (size_t)(end - bytes) : len;
+
+		buf_add(&g->text, bytes, n);
+		if (end == NULL)
+			return;
+		take_ignore(g);
+		buf_reset(&g->text);
+		bytes += n + 1;
+		len -= n + 1;
+	}
+}
+
+/* Drop what is excluded by now. */
+static void
+drop_excluded(struct tree *t, const struct rules *rules)
+{
+	const char *dir = NULL; /* that was dropped */
+	size_t i, n = 0;
+
+	for (i = 0; i < t->count; i++) {
+		const struct entry *e = &t->entries[i];
+		bool is_dir = e->type == ENTRY_DIR;
+
+		if (dir != NULL && tree_below(e->path, dir))
+			continue;
+		if (!rules_match(rules, e->path, is_dir))
+			t->entries[n++] = *e;
+		else if (is_dir)
+			dir = e->path;
+	}
+	t->count = n;
+}
+
+/* By SFTP; those that cannot be read are taken for empty. */
+static int
+get_ignores(struct link *link, const struct far_root *root, struct ignores *g,
+    const struct until *until, struct err *err)
+{
+	struct sftp *s = link_sftp(link, until, err);
+	const struct entry *e;
+	struct buf text;
+	size_t at = 0;
+	int rc = s == NULL ? -1 : 0;
+
+	buf_init(&text, IGNORE_MAX);
+	while (rc == 0 && (e = next_ignore(g->tree, &at)) != NULL) {
+		char *path = sftplist_join(root->path, e->path);
+
+		buf_reset(&text);
+		if (sftp_get(s, path, IGNORE_MAX, &text, until, err) == -1 &&
+		    err->code != ERR_DENIED && err->code != ERR_NOT_FOUND)
+			rc = -1;
+		text.len = strlen(text.data);
+		ignore_sink(g, text.data, text.len + 1);
+		free(path);
+	}
+	if (rc == 0)
+		ignore_sink(g, "E", 2);
+	buf_free(&text);
+	sftp_free(s);
+	return rc;
+}
+
+int
+farignore_run(struct link *link, const struct far_root *root,
+    struct rules *rules, struct tree *t, const struct until *until,
+    struct err *err)
+{
+	struct ignores g = { .tree = t, .rules = rules };
+	char *script = ignore_script(root, t);
+	int rc;
+
+	if (script == NULL)
+		return 0;
+	buf_init(&g.text, IGNORE_MAX);
+	rc = link_ways(link, until, err);
+	if (rc == 0)
+		rc = farlist_feed(link, script, ignore_sink, &g, NULL, until,
+		    err);
+	else if (rc == 1)
+		rc = get_ignores(link, root, &g, until, err);
+	if (rc == 0) {
+		if (!g.ended)
+			rc = err_set(err, ERR_IO,
+			    "the .gitignore files below '%.300s' could not be "
+			    "read on the host",
+			    root->path);
+	}
+	if (rc == 0)
+		drop_excluded(t, rules);
+	buf_free(&g.text);
+	free(script);
+	return rc;
+}
