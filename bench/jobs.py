@@ -15,15 +15,13 @@ import itertools
 import json
 import os
 import pathlib
-import shutil
-import signal
 import statistics
 import sys
 import time
 
-from lib import far, peers
+from lib import peers
 from lib.relay import Relay
-from lib.stage import Stage, Verdict, report_load
+from lib.stage import Stage, Verdict, jobs_can_run, report_load
 
 DELAY_MS = 25
 PAUSE_S = 0.1       # a start has something to do after its reply
@@ -117,11 +115,8 @@ def main():
     parser.add_argument("--realtime", action="store_true",
                         help="run all of it before other work (root only)")
     options = parser.parse_args()
-    peers.Ours.binary = options.binary.resolve()
-    if far.SSHD is None or not far.ROOT or shutil.which("tmux") is None:
-        print("skipped: this needs sshd, tmux and root, who can make accounts")
+    if not jobs_can_run(options):
         return 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     if options.realtime:        # the children inherit it
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     gc.disable()

@@ -14,15 +14,13 @@ import contextlib
 import json
 import os
 import pathlib
-import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
 import time
 
 from lib import far, peers
-from lib.stage import Stage, Verdict, report_load
+from lib.stage import Stage, Verdict, jobs_can_run, report_load
 
 WATCHES = 200
 BOXES = 5
@@ -36,29 +34,29 @@ CPU_PERCENT = 1
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-class Ours(peers.Ours):
+class Many:
+    """A server with a sandbox for each of these accounts."""
+
     users = ()
 
     def setup(self, place):
         command, env, *rest = super().setup(place)
-        self.state = place.dir / "state"
+        self.state = place.dir / self.state_dir
         self.env = env | {"REMOTE_SANDBOX_LIST": boxes(place, self.users),
-                          "REMOTE_SANDBOX_SERVICE": "none"}
+                          "REMOTE_SANDBOX_SERVICE": "none",
+                          "REMOTE_SANDBOX_EXPOSE_ADVANCED_TOOLS": "1"}
         return command, self.env, *rest
+
+
+class Ours(Many, peers.Ours):
+    state_dir = "state"
 
     def spread(self):
         pass
 
 
-class Original(peers.Original):
-    users = ()
-
-    def setup(self, place):
-        command, env, *rest = super().setup(place)
-        self.state = place.dir / ".local/state/remote-sandbox-mcp"
-        self.env = env | {"REMOTE_SANDBOX_LIST": boxes(place, self.users),
-                          "REMOTE_SANDBOX_EXPOSE_ADVANCED_TOOLS": "1"}
-        return command, self.env, *rest
+class Original(Many, peers.Original):
+    state_dir = ".local/state/remote-sandbox-mcp"
 
     def spread(self):
         with database(self) as db, db:
@@ -204,11 +202,8 @@ def main():
     parser.add_argument("--window", type=int, default=90, metavar="SECONDS",
                         help="how long to measure")
     options = parser.parse_args()
-    peers.Ours.binary = options.binary.resolve()
-    if far.SSHD is None or not far.ROOT or shutil.which("tmux") is None:
-        print("skipped: this needs sshd, tmux and root, who can make accounts")
+    if not jobs_can_run(options):
         return 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     report_load()
     verdict = Verdict()
     with contextlib.ExitStack() as stack:

@@ -3,6 +3,8 @@
 import os
 import pathlib
 import shutil
+import signal
+import sys
 import tempfile
 
 from lib import far, peers
@@ -64,6 +66,16 @@ class Verdict:
     def target(self, text, reached):
         print(f"target: {text}: {'reached' if reached else 'MISSED'}")
         self.good = self.good and reached
+
+
+def jobs_can_run(options):
+    """Is there all that jobs on accounts of their own need?  Says what not."""
+    peers.Ours.binary = options.binary.resolve()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    if far.SSHD and far.ROOT and shutil.which("tmux"):
+        return True
+    print("skipped: this needs sshd, tmux and root, who can make accounts")
+    return False
 
 
 def report_load(realtime=False):

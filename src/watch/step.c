@@ -169,31 +169,33 @@ ended(struct step *s, const struct watch *old, const struct observation *o,
 	    w->sandbox_name, how, o->stopped ? ", stopped on request" : "");
 }
 
-/* Lost, but somebody wanted its end: no reason to bring it back. */
+/* Lost, but no reason to bring it back: "words" say why, "mark" is set in the
+ * event. */
+static void
+end_down(struct step *s, const char *mark, const char *words, int64_t now)
+{
+	const struct watch *w = &s->watch;
+
+	end(s, WATCH_FAILED, STATE_FAILED);
+	tell(s, EVENT_FAILED, json_pack("{s:n, s:b}", "exit_code", mark, 1),
+	    now, "The job '%.100s' on %.100s %s.", w->tmux_session,
+	    w->sandbox_name, words);
+}
+
 static void
 stopped(struct step *s, int64_t now)
 {
-	const struct watch *w = &s->watch;
-
-	end(s, WATCH_FAILED, STATE_FAILED);
-	tell(s, EVENT_FAILED,
-	    json_pack("{s:n, s:b}", "exit_code", "stopped", 1), now,
-	    "The job '%.100s' on %.100s was stopped on request.",
-	    w->tmux_session, w->sandbox_name);
+	end_down(s, "stopped", "was stopped on request", now);
 }
 
-/* Lost, and brought back by somebody else, whose business it is now. */
+/* Brought back by somebody else, whose business it is now. */
 static void
 taken_over(struct step *s, int64_t now)
 {
-	const struct watch *w = &s->watch;
-
-	end(s, WATCH_FAILED, STATE_FAILED);
-	tell(s, EVENT_FAILED,
-	    json_pack("{s:n, s:b}", "exit_code", "superseded", 1), now,
-	    "The job '%.100s' on %.100s ended without a status, and somebody "
-	    "started another run of it since; this watch is not for that one.",
-	    w->tmux_session, w->sandbox_name);
+	end_down(s, "superseded",
+	    "ended without a status, and somebody started another run of it "
+	    "since; this watch is not for that one",
+	    now);
 }
 
 /* --- interruptions --------------------------------------------------------

@@ -304,11 +304,14 @@ def test_start_after_a_certain_run(host):
 
 def test_look_at_a_certain_run(host):
     for word, code in (("one", 3), ("two", 4)):
-        host.start("j", "exit %d" % code, I=word)
+        host.start("j", "echo %s; exit %d" % (word, code), I=word)
         host.over()
     for word, run, code in (("one", "1", "3"), ("two", "2", "4")):
         look = host.look(I=word)
         assert (look["run"], look["newest"], look["what"]) == (run, "2", code)
+        # The log goes on with the next run.
+        log = look["bytes"][:look.int("offset") - look.int("at")]
+        assert log.decode().splitlines()[3:] == [word, "EXIT_CODE=" + code]
     look = host.look(I="three", L=".codex_logs/j.log")
     assert (look["run"], look["newest"], look.state) == ("0", "2", "none")
 

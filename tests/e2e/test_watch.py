@@ -252,6 +252,7 @@ def test_a_watch_is_for_its_own_run(watched, sshd):
     watched.until_event(lost, "failed")
     watched.until_state(last, "running")
     assert watched.watch(1)["last_exit_code"] == 3
+    assert "third" not in watched.watch(1)["last_log_tail"]
     [event] = watched.good("list_background_watch_events",
                            watch_id=lost)["events"]
     assert event["payload"]["superseded"] is True

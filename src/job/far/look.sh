@@ -11,10 +11,12 @@
 # that would tear a line that matches, so then Q is put there, and all after
 # the last newline comes with it.
 
+# z is where the log ends, or where the next run begins in it (X).
 size() {
 	z=
 	[ ! -f "$L" ] || z=$(wc -c <"$L" 2>/dev/null)
 	z=$((${z:--1}))
+	[ -z "$X" ] || [ "$z" -le "$X" ] || z=$X
 }
 
 # blocks FROM LENGTH: these bytes, and what is before them in their block.
@@ -65,7 +67,7 @@ while [ -n "$I" ] && [ "$n" != 0 ]; do
 	[ "$i" != "$I" ] || break
 	n=$((n-1))
 done
-D=$J/$N/r$n a=0
+D=$J/$N/r$n a=0 X=
 if [ "$n" = 0 ]; then
 	case $L in
 	'') L=$HOME/.codex_logs/$N.log;;
@@ -76,6 +78,12 @@ if [ "$n" = 0 ]; then
 else
 	[ ! -f "$D/log" ] || IFS= read -r L <"$D/log"
 	[ ! -f "$D/begin" ] || read -r a <"$D/begin"
+	h=$J/$N/r$((n+1))
+	if [ "$n" -lt "$u" ] && [ -f "$h/log" ] && [ -f "$h/begin" ]; then
+		IFS= read -r x <"$h/log"
+		read -r y <"$h/begin"
+		[ "$x" != "$L" ] || [ "$y" -lt "$a" ] || X=$y
+	fi
 fi
 z=-1
 look
