@@ -95,6 +95,8 @@ tool_section(const struct tool *t)
 	text(t->description);
 	if (t->flags & TOOL_ADVANCED)
 		puts("Listed only with the advanced tools.");
+	if (t->flags & TOOL_REMOTE_SSH)
+		puts("Of the set remote-ssh, see\n.Xr remote-sandbox-mcp 1 .");
 	if (t->args != NULL) {
 		puts(".Pp\nArguments:\n.Bl -tag -width Ds");
 		for (a = t->args; a->type != ARG_END; a++)

@@ -35,7 +35,9 @@ list(void)
 
 	for (t = tool_table; *t != NULL; t++)
 		printf("%-34s %s%s\n", (*t)->name, (*t)->title,
-		    (*t)->flags & TOOL_ADVANCED ? " (advanced)" : "");
+		    (*t)->flags & TOOL_ADVANCED         ? " (advanced)"
+		        : (*t)->flags & TOOL_REMOTE_SSH ? " (remote-ssh)"
+		                                        : "");
 }
 
 static void

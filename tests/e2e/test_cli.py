@@ -131,7 +131,8 @@ def listed(start, **env):
 
 def test_tools_json_is_what_clients_see(run, start):
     tools = json.loads(good(run("tools", "--json")))
-    assert tools == listed(start, REMOTE_SANDBOX_EXPOSE_ADVANCED_TOOLS="1")
+    assert tools == listed(start, REMOTE_SANDBOX_EXPOSE_ADVANCED_TOOLS="1",
+                           REMOTE_SANDBOX_TOOLSET="all")
     # Without them, some tools and some of their arguments are missing.
     every = {tool["name"]: tool for tool in tools}
     for tool in listed(start):

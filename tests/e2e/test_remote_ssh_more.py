@@ -136,6 +136,25 @@ def test_long_files_are_bounded(remote, sshd):
     assert remote.read(path, limit=1) == "     2\tlast\n"
 
 
+def test_a_host_with_sftp_alone(home, new_sshd):
+    server = new_sshd("ForceCommand internal-sftp")
+    path = server.dir / "long"
+    path.write_text("".join("line %d\n" % n for n in range(1, 30001)))
+    remote = Remote(home, alias(home, server))
+    assert remote.read(path, limit=2) == lines(29999, 30000)
+    assert remote.read(path, offset=20000, limit=2) == lines(20000, 20001)
+    assert "SFTP" in remote.bad("remote_bash", command="true")
+
+
+def test_a_host_that_is_away(remote, sshd):
+    """No word about the job."""
+    job = remote.start("true")
+    sshd.stop()
+    assert "Error: cannot tell how %s is doing" % job in remote.bad(
+        "remote_bash_output", bash_id=job)
+    assert "gpu-box" in remote.bad("remote_bash", command="true")
+
+
 def test_the_address_in_the_variables(home, sshd):
     for env in [
             {"SSH_HOST": "%s@127.0.0.1:%d" % (sshd.user, sshd.port)},
