@@ -48,8 +48,10 @@ def test_the_monitor_prints_a_line_when_a_watched_job_ends(home, sshd,
                                 **options)
 
     def job(name, command):
-        return home.ask(server, "exec_bash_background", session_name=name,
-                        command=command, interval_s=1, notify_local=False)
+        result = home.ask(server, "exec_bash_background", session_name=name,
+                          command=command, interval_s=1, notify_local=False)
+        assert result.get("watch_id"), result
+        return result
 
     old = job("old", "true")
     job("new", "until [ -e go ]; do sleep 0.1; done; exit 7")
