@@ -25,7 +25,7 @@
 #define RETRY_MS 1000
 
 static int
-start(struct link *link, const struct exec_job *e, struct job_handle *h,
+start_once(struct link *link, const struct exec_job *e, struct job_handle *h,
     const struct until *until, struct err *err)
 {
 	char name[JOB_NAME_MAX + 1], log[JOB_NAME_MAX + 32];
@@ -41,6 +41,27 @@ start(struct link *link, const struct exec_job *e, struct job_handle *h,
 	        .key = "",
 	    },
 	    h, until, err);
+}
+
+/* A name is made of the time and little chance; another client may have made
+ * the same. */
+static int
+start(struct link *link, const struct exec_job *e, struct job_handle *h,
+    const struct until *until, struct err *err)
+{
+	int tries = 0;
+
+	do {
+		if (start_once(link, e, h, until, err) == -1)
+			return -1;
+		if (h->how != JOB_EXISTS)
+			return 0;
+		job_handle_free(h);
+	} while (++tries < 5);
+	return err_set(err, ERR_IO,
+	    "no free name for the job was found on %s; nothing was started, "
+	    "call again",
+	    link_sandbox(link)->name);
 }
 
 static void
