@@ -19,6 +19,7 @@ class Stage:
 
     def __init__(self, image, root):
         self.root = root(SUITES[image], "stage%d" % id(self))
+        self.root.update()
         self.folder = "/"
         self.user = "root"
         self.label = {}

@@ -1,4 +1,4 @@
-"""What is only described here: server.json and the Homebrew formula."""
+"""What is only described: server.json, the Homebrew formula, the plugin."""
 
 import hashlib
 import json
@@ -38,6 +38,11 @@ def test_all_versions_are_that_of_the_build():
     assert server["version"] == pack.VERSION
     assert {package["version"] for package in server["packages"]} == {
         pack.VERSION}
+
+
+def test_the_plugin_has_that_version_too():
+    plugin = json.loads((pack.TREE / ".claude-plugin/plugin.json").read_text())
+    assert plugin["version"] == pack.VERSION
 
 
 def test_the_npm_package_carries_the_same_name():
