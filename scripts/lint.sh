@@ -39,7 +39,7 @@ check_format()
 check_shell()
 {
 	shellcheck -x dev .ci/run &&
-	    on_files '*.sh' 'src scripts tests bench' shellcheck
+	    on_files '*.sh' 'src scripts tests bench packaging' shellcheck
 }
 
 check_man()

@@ -2,8 +2,9 @@
 # What building and testing need, and how to get it. Part of ./dev, which has
 # say, die, logged and must.
 #
-#	setup build|test		everything
-#	setup_packages build|test	without the MCP clients of the tests
+#	setup build|test|packages	everything; "packages" for testing them too
+#	setup_packages build|test|...	without the MCP clients of the tests
+#	setup_package			what making packages takes
 #
 # Debian and Ubuntu: by apt. macOS: by Homebrew. Elsewhere: names what is
 # missing and stops. Sets $python, except for "build".
@@ -25,8 +26,15 @@ needs_test="$needs_build clang=clang clang-format=clang-format
 	libsecret-tools=secret-tool gnome-keyring=gnome-keyring-daemon
 	python3-dbusmock"
 
+needs_package='debhelper=dh dpkg-dev=dpkg-buildpackage fakeroot=fakeroot
+	python3=python3 npm=npm openssl=openssl'
+# To try the packages.
+needs_packages="$needs_test $needs_package binutils=readelf
+	debootstrap=debootstrap lintian=lintian python3-venv ruby=ruby"
+
 # Homebrew's. The compiler is the system's; llvm brings what Apple leaves out.
 brew_build='cmake ninja pkgconf jansson libarchive sqlite mandoc'
+brew_package="$brew_build gnu-tar node python"
 brew_test="$brew_build llvm cppcheck shellcheck cmocka python node rsync tmux"
 
 have()
@@ -163,6 +171,8 @@ setup_brew()
 {
 	case $1 in
 	build) wanted=$brew_build ;;
+	package) wanted=$brew_package ;;
+	packages) wanted="$brew_test gnu-tar" ;;
 	*) wanted=$brew_test ;;
 	esac
 	# shellcheck disable=SC2086
@@ -176,7 +186,7 @@ setup_brew()
 	# Homebrew keeps this one beside macOS's own, which has no headers.
 	PKG_CONFIG_PATH=$(brew --prefix)/opt/libarchive/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
 	export PKG_CONFIG_PATH
-	if [ "$1" != build ] && ! find_python; then
+	if for_tests "$1" && ! find_python; then
 		say "installing pytest, jsonschema and pyyaml into build/venv"
 		must venv python3 -m venv build/venv
 		must venv build/venv/bin/python3 -m pip install pytest jsonschema \
@@ -184,11 +194,18 @@ setup_brew()
 	fi
 }
 
-# Programs and libraries, for "build" or for "test".
+for_tests()
+{
+	[ "$1" = test ] || [ "$1" = packages ]
+}
+
+# Programs and libraries, for "build", "package", "test" or "packages".
 setup_packages()
 {
 	case $1 in
 	build) needs=$needs_build ;;
+	package) needs="$needs_build $needs_package" ;;
+	packages) needs=$needs_packages ;;
 	*) needs=$needs_test ;;
 	esac
 	if have apt-get && have dpkg-query; then
@@ -196,7 +213,7 @@ setup_packages()
 		missing=$(apt_missing $needs)
 		# shellcheck disable=SC2086
 		[ -z "$missing" ] || apt_install $missing
-		[ "$1" = build ] || { setup_clang_runtime; setup_token; }
+		! for_tests "$1" || { setup_clang_runtime; setup_token; }
 	elif have brew; then
 		setup_brew "$1"
 	else
@@ -204,7 +221,7 @@ setup_packages()
 		missing=$(other_missing $needs)
 		[ -z "$missing" ] || die "please install (Debian's names): $missing"
 	fi
-	[ "$1" = build ] || find_python ||
+	! for_tests "$1" || find_python ||
 	    die "no python3 here can import pytest and jsonschema"
 }
 
@@ -221,17 +238,21 @@ sys.exit(not all(map(importlib.util.find_spec, ("pytest", "jsonschema"))))
 	return 1
 }
 
+# DIRECTORY WHAT [OPTION]: what a lock file names, if it is not there already.
+npm_ci()
+{
+	sum=$(cat "$1/package.json" "$1/package-lock.json" | cksum)
+	[ "$(cat "$1/node_modules/.installed" 2>/dev/null)" != "$sum" ] ||
+	    return 0
+	say "installing $2 (npm ci)"
+	logged npm sh -c "cd $1 &&
+	    exec npm ci --ignore-scripts --loglevel=error ${3-}" &&
+	    echo "$sum" >"$1/node_modules/.installed"
+}
+
 # The official MCP clients, as the lock file has them. They run on the node
 # among them, which is for one kind of machine; elsewhere "--force" passes over
 # it, and $NODE names another.
-clients_stamp=tests/clients/node_modules/.installed
-
-# What is to be installed in a directory, in short.
-npm_sum()
-{
-	cat "$1/package.json" "$1/package-lock.json" | cksum
-}
-
 setup_clients()
 {
 	force=
@@ -239,32 +260,34 @@ setup_clients()
 		force=--force
 		export NODE="${NODE-$(command -v node)}"
 	fi
-	sum=$(npm_sum tests/clients)
-	[ "$(cat $clients_stamp 2>/dev/null)" != "$sum" ] || return 0
-	say "installing the MCP clients of the tests (npm ci)"
-	must npm sh -c "cd tests/clients &&
-	    exec npm ci --ignore-scripts --loglevel=error $force"
-	echo "$sum" >$clients_stamp
+	npm_ci tests/clients 'the MCP clients of the tests' $force ||
+	    die_with_log "that failed"
+}
+
+# The tool that checks and packs MCP bundles; without it there is no bundle.
+setup_bundle_tool()
+{
+	npm_ci packaging/mcpb/tool 'the tool for MCP bundles' ||
+	    say "no tool for MCP bundles: see build/log/npm.log; going on"
+}
+
+setup_package()
+{
+	setup_packages package
+	setup_bundle_tool
 }
 
 # A real agent that the long tests hand the plugin to, 360 MB; without it that
 # test is skipped.
 setup_agents()
 {
-	stamp=tests/agents/node_modules/.installed
-	sum=$(npm_sum tests/agents)
-	[ "$(cat $stamp 2>/dev/null)" != "$sum" ] || return 0
-	say "installing the agents of the long tests (npm ci)"
-	if logged npm-agents sh -c 'cd tests/agents &&
-	    exec npm ci --ignore-scripts --loglevel=error'; then
-		echo "$sum" >$stamp
-	else
-		say "that failed: see build/log/npm-agents.log; going on"
-	fi
+	npm_ci tests/agents 'the agents of the long tests' ||
+	    say "that failed: see build/log/npm.log; going on"
 }
 
 setup()
 {
 	setup_packages "$1"
 	[ "$1" = build ] || setup_clients
+	[ "$1" != packages ] || setup_bundle_tool
 }

@@ -11,6 +11,7 @@
 
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/names.h"
 #include "base/str.h"
 #include "cli/command.h"
 #include "ssh/askpass.h"
@@ -127,6 +128,7 @@ main(int argc, char **argv)
 		return knownhost_helper(argv[2], argv[3], argv[4],
 		    STDOUT_FILENO);
 	signal(SIGPIPE, SIG_IGN);
+	names_init();
 	log_init(getenv("REMOTE_SANDBOX_LOG_LEVEL"));
 	if (argc < 2)
 		return cli_serve(NULL, false);

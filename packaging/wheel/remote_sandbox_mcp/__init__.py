@@ -1,0 +1,1 @@
+"""remote-sandbox-mcp is a native program; this package only finds it."""

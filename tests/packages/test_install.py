@@ -1,0 +1,42 @@
+"""What "cmake --install" puts where; packagers start from it."""
+
+import pytest
+
+import pack
+
+BUILD = pack.TREE / "build/static"
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory):
+    place = tmp_path_factory.mktemp("stage")
+    pack.run("cmake", "--install", BUILD, "--prefix", place)
+    return place
+
+
+def test_program_and_manuals_are_where_they_are_looked_for(stage):
+    assert (stage / "bin" / pack.NAME).stat().st_mode & 0o111 == 0o111
+    for page in ("man1/remote-sandbox-mcp.1", "man5/remote-sandbox-mcp.conf.5",
+                 "man7/remote-sandbox-mcp-tools.7"):
+        assert (stage / "share/man" / page).stat().st_size > 0
+
+
+@pytest.mark.parametrize("source, place", [
+    ("completions/remote-sandbox-mcp.bash",
+     "bash-completion/completions/remote-sandbox-mcp"),
+    ("completions/_remote-sandbox-mcp",
+     "zsh/site-functions/_remote-sandbox-mcp"),
+    ("completions/remote-sandbox-mcp.fish",
+     "fish/vendor_completions.d/remote-sandbox-mcp.fish"),
+    ("skills/remote-sandbox-script-exec/SKILL.md",
+     "remote-sandbox-mcp/skills/remote-sandbox-script-exec/SKILL.md"),
+])
+def test_what_the_tree_has_is_installed(stage, source, place):
+    if not (pack.TREE / source).exists():
+        pytest.skip("the tree has no " + source)
+    assert (stage / "share" / place).read_bytes() == (
+        pack.TREE / source).read_bytes()
+
+
+def test_it_starts_from_there(stage, tmp_path):
+    pack.serves(tmp_path, stage / "bin" / pack.NAME)
