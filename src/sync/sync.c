@@ -383,9 +383,14 @@ aim_file_here(struct run *r, const char *name, char **dir, char **as,
 {
 	const char *path = r->report->local_path;
 	struct stat st;
-	bool is_dir = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+	bool there = stat(path, &st) == 0;
 
-	if (is_dir || str_ends(r->req->local_path, "/")) {
+	/* Else root could lose a device by a file in its place. */
+	if (there && !S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+		return err_set(err, ERR_INVALID,
+		    "local_path '%.300s' is neither a file nor a directory",
+		    path);
+	if ((there && S_ISDIR(st.st_mode)) || str_ends(r->req->local_path, "/")) {
 		*dir = xstrdup(path);
 		*as = xstrdup(name);
 	} else {

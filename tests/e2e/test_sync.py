@@ -373,6 +373,28 @@ def test_nothing_is_followed(syncer, tmp_path):
     assert "problems" not in result, result
 
 
+@needs_root
+@BOTH
+@pytest.mark.parametrize("link", [False, True])
+def test_no_device_is_lost(syncer, direction, link):
+    """Whoever says /dev/null does not want a file there."""
+    syncer.there.mkdir()
+    source, target = syncer.way(direction)
+    node = target / "null"
+    os.mknod(node, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    if link:
+        node = target / "link"
+        node.symlink_to("null")
+    write(source / "a", "one")
+    near, far = ("local_path", "remote_path") if direction == "up" else (
+        "remote_path", "local_path")
+    result = getattr(syncer, direction)(**{near: str(source / "a"),
+                                           far: str(node)})
+    assert result.failed and "neither a file nor" in result["error"], result
+    assert stat.S_ISCHR(os.stat(node).st_mode)
+    assert node.is_symlink() == link
+
+
 def test_special_files_are_left_out(syncer):
     write(syncer.here / "f", "x")
     os.mkfifo(syncer.here / "pipe")
