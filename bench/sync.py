@@ -16,8 +16,10 @@ All take turns; the figures that count are the ratios of one run.  Cases:
     growth   trees of three sizes by our server alone, with its memory
 
 Who does not compare what is there takes no part in "same" and "few".  Who has
-used up its share of time has no more turns; who is not done in time is stopped
-and shown as "> N s".  Each copy is compared with what it is a copy of once.
+used up its share of time has no more turns, and nobody has when the case has
+used up its own; who is not done in time is stopped and shown as "> N s".  Who
+would take minutes gets less to move, "(N)", and is compared by the file or by
+the byte.  Each copy is compared with what it is a copy of once.
 """
 
 import argparse
@@ -41,6 +43,7 @@ PAUSE_S = 0.05
 CHANGED = 10
 FAR_PART = 8            # far away the others get so much less of the big file
 MIB = 1 << 20
+GROWTH_S = 60           # what the last case takes of the time, about
 
 # What the figures have to reach.
 TAR_RATIO = 1.3
@@ -76,8 +79,9 @@ class Network:
 class Figure:
     """What one contestant took for one case."""
 
-    def __init__(self, size):
-        self.size = size        # bytes, or None for a tree
+    def __init__(self, amount, in_bytes):
+        self.amount = amount    # bytes, or files
+        self.in_bytes = in_bytes
         self.took = []          # seconds
         self.limit = None       # seconds after which it was stopped
 
@@ -85,15 +89,20 @@ class Figure:
         return statistics.median(self.took) if self.took else self.limit
 
     def cost(self):
-        """What to compare: seconds, or seconds for a byte."""
-        return self.seconds() / (self.size or 1)
+        """What to compare: seconds for a byte or for a file."""
+        return self.seconds() / self.amount
 
     def text(self):
         if not self.took:
             return f"> {self.limit:.0f} s"
-        if self.size:
-            return f"{self.size / self.seconds() / 1e6:.0f} MB/s"
+        if self.in_bytes:
+            return f"{self.amount / self.seconds() / 1e6:.0f} MB/s"
         return f"{self.seconds():.3f} s"
+
+    def part(self, whole):
+        """The note for who moved less than all of it."""
+        mine = self.amount // MIB if self.in_bytes else self.amount
+        return "" if mine == whole else f" ({mine})"
 
 
 class Bench(Stage):
@@ -114,13 +123,14 @@ class Bench(Stage):
         self.far.mkdir(mode=0o755)
         if far.ROOT:
             shutil.chown(self.far, self.user)
-        self.paths = []         # of the small files
+        self.paths = {}         # of the small files, by their number
         self.targets = 0
+        self.end = time.monotonic() + options.minutes * 60
 
-    def tree(self):
-        root = self.near / "tree"
-        if not self.paths:
-            self.paths = trees.make(root, self.options.files)
+    def tree(self, count):
+        root = self.near / f"tree{count}"
+        if count not in self.paths:
+            self.paths[count] = trees.make(root, count)
         return root
 
     def big(self, mib):
@@ -130,21 +140,22 @@ class Bench(Stage):
         return path
 
     def source(self, network, case, kind):
-        """What is moved, on the side where it comes from, and its size."""
+        """What is moved, on the side where it comes from, and how much."""
         if case in BIG:
             part = kind.part
             if network.relay and kind is not movers.Ours:
                 part = max(part, FAR_PART)
             mib = max(1, self.options.big // part)
-            path, size = self.big(mib), mib * MIB
+            path, amount = self.big(mib), mib * MIB
         else:
-            path, size = self.tree(), None
+            amount = max(1, self.options.files // kind.tree_part)
+            path = self.tree(amount)
         if case in ("fetch", "down"):
             there = self.far / path.name
             if not there.exists():
                 trees.copy(path, there, self.user)
             path = there
-        return path, size
+        return path, amount
 
     def contestant(self, network, kind):
         """One that is logged in, or None; it stays for the next case."""
@@ -155,12 +166,13 @@ class Bench(Stage):
                              self.near)
             if one is None:
                 return None
-            one.patience_s = self.options.limit
+            one.patience_s = self.options.limit * kind.patience
             network.running[kind.name] = one
         return network.running[kind.name]
 
-    def contest(self, network, case):
-        """Everyone has a turn in each round; who begins changes."""
+    def contest(self, network, case, end):
+        """Everyone has a turn in each round, and further ones until the end;
+        who begins changes."""
         everyone = []
         for kind in movers.EVERYONE:
             if (case in AGAIN and not kind.compares
@@ -170,15 +182,26 @@ class Bench(Stage):
                 everyone.append(Turn(self, network, case, one, kind))
         for number in range(network.rounds):
             if case == "few":
-                trees.change(self.paths, CHANGED)
+                for paths in self.paths.values():
+                    trees.change(paths, CHANGED)
             first = number % len(everyone)
             for turn in everyone[first:] + everyone[:first]:
-                turn.take()
+                if number == 0 or time.monotonic() < end:
+                    turn.take()
         for turn in everyone:
             turn.end()
         network.figures[case] = {
             turn.one.name: turn.figure for turn in everyone
             if turn.figure.took or turn.figure.limit}
+
+    def share(self, cases, case, networks, network):
+        """When this contest has to end: what is left, for all that are."""
+        now = time.monotonic()
+        left = cases[cases.index(case):]
+        reserve = GROWTH_S if "growth" in left else 0
+        contests = (len(left) - ("growth" in left)) * len(networks)
+        contests -= networks.index(network)
+        return now + max(0, self.end - now - reserve) / contests
 
     def grow(self, count):
         """Seconds for the first time and for nothing changed, and memory."""
@@ -208,8 +231,8 @@ class Turn:
     def __init__(self, bench, network, case, one, kind):
         self.bench, self.network, self.case = bench, network, case
         self.one = one
-        self.source, size = bench.source(network, case, kind)
-        self.figure = Figure(size)
+        self.source, amount = bench.source(network, case, kind)
+        self.figure = Figure(amount, case in BIG)
         self.over = self.checked = False
         self.place = self.target = None
         self.fresh = case not in AGAIN
@@ -240,7 +263,8 @@ class Turn:
             took = (self.one.down if down else self.one.up)(
                 self.source, self.target)
         except peers.Slow:
-            self.figure.limit = self.one.patience_s
+            if not self.figure.took:
+                self.figure.limit = self.one.patience_s
             self.give_up()
         except peers.Broken as reason:
             self.fail(f"{self.case}: {reason}")
@@ -294,12 +318,11 @@ def report_case(case, networks, options):
             times = figure.cost() / network.figures[case][ours].cost()
             more = "" if figure.took else "> "
             note = "" if kind.name == ours else f"{more}{times:.2f}x"
-            if figure.size and figure.size != options.big * MIB:
-                note += f" ({figure.size // MIB})"
+            note += figure.part(options.big if case in BIG
+                                else options.files)
             row += f"{figure.text():>12}{note:>16}"
         print(row)
-    if case in BIG:
-        print("(N): a file of N MiB, as more would take minutes")
+    print("(N): with", "a file of N MiB" if case in BIG else "N files")
 
 
 class Judge:
@@ -355,9 +378,18 @@ class Judge:
 
     def everywhere(self):
         if self.case == "same":
-            self.at_most(SAME_RATIO,
-                         lambda kind: issubclass(kind, movers.Rsync),
+            self.at_most(SAME_RATIO, lambda kind: kind is movers.Rsync,
                          f"at most {SAME_RATIO}x of rsync's time")
+            self.figure(movers.RsyncOpened)
+        if self.case == "few":
+            self.at_most(1, lambda kind: issubclass(kind, movers.Rsync),
+                         "at least as fast as rsync")
+
+    def figure(self, kind):
+        """No target, but worth knowing."""
+        if kind.name in self.figures:
+            ratio = self.ours / self.figures[kind.name].cost()
+            print(f"figure: {self.where}: {ratio:.2f}x of {kind.name}")
 
 
 def judge(case, networks, verdict):
@@ -429,6 +461,8 @@ def read_options():
                         help="seconds after which one has no more turns")
     parser.add_argument("--limit", type=float, default=10,
                         help="seconds after which one is stopped")
+    parser.add_argument("--minutes", type=float, default=8,
+                        help="what all of it may take, about")
     parser.add_argument("--nice", type=int, default=0,
                         help="run all of it at this niceness")
     parser.add_argument("--disk", action="store_true",
@@ -457,12 +491,14 @@ def main():
                     part in kind.name for part in options.only):
                 bench.skipped[kind.name] = "not asked for"
         networks = make_networks(bench, options)
-        for case in options.case:
+        cases = [case for case in CASES if case in options.case]
+        for case in cases:
             if case == "growth":
                 report_growth(bench, verdict)
                 continue
             for network in networks:
-                bench.contest(network, case)
+                bench.contest(network, case,
+                              bench.share(cases, case, networks, network))
             report_case(case, networks, options)
             judge(case, networks, verdict)
         print()

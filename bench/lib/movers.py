@@ -6,8 +6,9 @@
     close()             gone, with all they started
 
 What each is like: "trees" (not just files), "compares" (what is there already
-is not sent again), "whole" (a file is replaced as a whole), "part" (the big
-file is so many times smaller for it, as it would take minutes).  Who takes
+is not sent again), "whole" (a file is replaced as a whole), "part" and
+"tree_part" (the big file and the tree are so many times smaller for it, as it
+would take minutes), "patience" (so many times longer than others).  Who takes
 longer than "patience_s" is stopped and raises peers.Slow.
 """
 
@@ -28,7 +29,8 @@ POLL_S = 0.05
 
 class Ours(peers.Ours):
     trees = compares = whole = True
-    part = 1
+    part = tree_part = 1
+    patience = 6                # all that is wanted is its figure
 
     def setup(self, place):
         command, env, tool, arguments = super().setup(place)
@@ -58,7 +60,7 @@ class Program:
     opened = False              # over an open master instead
     trees = True
     compares = whole = False
-    part = 1
+    part = tree_part = patience = 1
     patience_s = LIMIT_S
 
     def __init__(self, place):
@@ -185,6 +187,7 @@ class SshMcp(peers.SshMcp):
     trees = compares = False
     whole = True
     part = 64
+    patience = 1
 
     def setup(self, place):
         config = place.dir / "settings" / "config.toml"
@@ -224,6 +227,7 @@ class SshManager(peers.SshManager):
 
     trees = compares = whole = True
     part = 8
+    tree_part = patience = 1
 
     def setup(self, place):
         command, env, tool, arguments = super().setup(place)
@@ -263,6 +267,8 @@ class Original(peers.Original):
     trees = compares = True
     whole = False
     part = 8
+    tree_part = 10
+    patience = 3                # it starts a worker, which takes its time
 
     def ask_for(self, tool, arguments):
         result = json.loads(self.call(tool, arguments)[0])

@@ -41,7 +41,8 @@ take(void *data, const char *bytes, size_t len)
 	size_t n = len < s->room ? len : s->room;
 
 	if (n > 0) {
-		memcpy(s->dest, bytes, n);
+		if (bytes != s->dest) /* else it was read to there */
+			memcpy(s->dest, bytes, n);
 		s->dest += n;
 		s->room -= n;
 	}
@@ -54,15 +55,18 @@ over(const struct stream *s)
 	return (s->out.ended || !s->out_open) && (s->err.ended || !s->err_open);
 }
 
+/* Output goes where it is wanted, if it is. */
 static void
 read_stream(struct stream *s, struct capture *c, int fd, bool *open)
 {
-	ssize_t n = read(fd, s->chunk.data, CHUNK);
+	bool direct = c == &s->out && s->room > 0;
+	char *to = direct ? s->dest : s->chunk.data;
+	ssize_t n = read(fd, to, direct ? s->room : CHUNK);
 
 	if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR))
 		*open = false;
 	if (n > 0)
-		capture_add(c, s->chunk.data, (size_t)n);
+		capture_add(c, to, (size_t)n);
 }
 
 static void

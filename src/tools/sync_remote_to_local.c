@@ -16,32 +16,9 @@ static const struct arg args[] = {
 };
 
 static const struct out outputs[] = {
-	{ "mode", OUT_STRING, "inline, background or dry_run.",
-	    .always = true },
-	{ "sandbox", OUT_STRING, NULL, .always = true },
-	{ "remote_path", OUT_STRING, NULL, .nullable = true },
-	{ "local_path", OUT_STRING },
-	{ "synced_type", OUT_STRING, "file or directory." },
 	{ "created_dirs", OUT_INT },
 	{ "downloaded_files", OUT_INT },
-	{ "skipped_files", OUT_INT, "Up to date, or excluded." },
-	{ "deleted_dirs", OUT_INT },
-	{ "deleted_files", OUT_INT },
-	{ "bytes", OUT_INT },
-	{ "links", OUT_INT, "Symbolic links among the files." },
-	{ "outside_links", OUT_STRINGS, "Of these, what points elsewhere." },
-	{ "duration_s", OUT_NUMBER },
-	{ "problems", OUT_OBJECTS, "What was left out, and why.",
-	    .fields = sync_problem_outputs },
-	{ "problem_count", OUT_INT },
-	{ "plan", OUT_OBJECTS, "dry_run: the first steps.",
-	    .fields = sync_plan_outputs },
-	{ "auto_switched", OUT_BOOL, "It was much, so a worker does it." },
-	{ "task_id", OUT_INT, "For check_file_transfer_task." },
-	{ "status", OUT_STRING },
-	{ "pid", OUT_INT },
-	{ "log_file", OUT_STRING },
-	{ "host_key_added", OUT_STRING, "A new host key was remembered." },
+	SYNC_COMMON_OUTPUTS,
 	{ 0 },
 };
 

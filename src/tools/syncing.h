@@ -51,6 +51,35 @@ struct sync_args {
 extern const struct out sync_problem_outputs[];
 extern const struct out sync_plan_outputs[];
 
+/* What both return, beside the counts of what was made. */
+/* clang-format off */
+#define SYNC_COMMON_OUTPUTS \
+	{ "mode", OUT_STRING, "inline, background or dry_run.", \
+	    .always = true }, \
+	{ "sandbox", OUT_STRING, NULL, .always = true }, \
+	{ "local_path", OUT_STRING }, \
+	{ "remote_path", OUT_STRING, NULL, .nullable = true }, \
+	{ "synced_type", OUT_STRING, "file or directory." }, \
+	{ "skipped_files", OUT_INT, "Up to date, or excluded." }, \
+	{ "deleted_dirs", OUT_INT }, \
+	{ "deleted_files", OUT_INT }, \
+	{ "bytes", OUT_INT }, \
+	{ "links", OUT_INT, "Symbolic links among the files." }, \
+	{ "outside_links", OUT_STRINGS, "Of these, what points elsewhere." }, \
+	{ "duration_s", OUT_NUMBER }, \
+	{ "problems", OUT_OBJECTS, "What was left out, and why.", \
+	    .fields = sync_problem_outputs }, \
+	{ "problem_count", OUT_INT }, \
+	{ "plan", OUT_OBJECTS, "dry_run: the first steps.", \
+	    .fields = sync_plan_outputs }, \
+	{ "auto_switched", OUT_BOOL, "It was much, so a worker does it." }, \
+	{ "task_id", OUT_INT, "For check_file_transfer_task." }, \
+	{ "status", OUT_STRING }, \
+	{ "pid", OUT_INT }, \
+	{ "log_file", OUT_STRING }, \
+	{ "host_key_added", OUT_STRING, "A new host key was remembered." }
+/* clang-format on */
+
 /* Do it, here or, if it is much ("background": always), in a worker. */
 int syncing_run(struct call *call, const struct sync_args *a,
     enum sync_direction direction, bool background, json_t **result,
