@@ -61,7 +61,7 @@ class Jobs:
     def over(self, name):
         """Wait for its end."""
         while True:
-            result = self.check(name, wait_s=20)
+            result = self.check(name, wait_s=10)
             if result["running"] is False:
                 return result
             assert result["running"] is True, result
@@ -186,7 +186,7 @@ def test_the_usual_way(home, sshd, new_sshd, tmp_path):
     assert started["log_file"].endswith(
         "/projects/mymodel/.codex_logs/train-001.log")
     result = jobs.good("check_background_task", watch_id=started["watch_id"],
-                       wait_s=20)
+                       wait_s=10)
     assert result["tmux_session"] == "train-001"
     result = jobs.over("train-001")
     assert result["exit_code"] == 0 and "epoch 1\n" in result["log_tail"]
