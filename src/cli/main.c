@@ -21,6 +21,7 @@ extern const struct command command_call;
 extern const struct command command_sync;
 extern const struct command command_daemon;
 extern const struct command command_demo;
+extern const struct command command_doctor;
 extern const struct command command_events;
 extern const struct command command_transfer_worker;
 extern const struct command command_watchdog;
@@ -31,6 +32,7 @@ extern const struct command command_help_;
 
 const struct command *const command_table[] = {
 	&command_serve,
+	&command_doctor,
 	&command_tools,
 	&command_call,
 	&command_sync,
