@@ -18,6 +18,7 @@
 extern const struct command command_serve;
 extern const struct command command_tools;
 extern const struct command command_call;
+extern const struct command command_setup;
 extern const struct command command_sync;
 extern const struct command command_daemon;
 extern const struct command command_demo;
@@ -32,6 +33,7 @@ extern const struct command command_help_;
 
 const struct command *const command_table[] = {
 	&command_serve,
+	&command_setup,
 	&command_doctor,
 	&command_tools,
 	&command_call,
