@@ -20,6 +20,7 @@ extern const struct command command_tools;
 extern const struct command command_call;
 extern const struct command command_setup;
 extern const struct command command_sync;
+extern const struct command command_completion;
 extern const struct command command_daemon;
 extern const struct command command_demo;
 extern const struct command command_doctor;
@@ -45,6 +46,7 @@ const struct command *const command_table[] = {
 	&command_demo,
 	&command_watchdog,
 	&command_transfer_worker,
+	&command_completion,
 	&command_version,
 	&command_help_,
 	NULL,
