@@ -169,7 +169,7 @@ run(int argc, char **argv)
 
 const struct command command_call = {
 	.name = "call",
-	.usage = "NAME [key=value ...] [--args JSON] [--config FILE] [--json]",
+	.usage = "TOOL [key=value ...] [--args JSON] [--config FILE] [--json]",
 	.summary = "Run a tool as an agent would",
 	.help =
 	    "  key=value      an argument; repeat a key to make a list\n"
@@ -177,6 +177,6 @@ const struct command command_call = {
 	    "  --config FILE  read sandboxes from FILE\n"
 	    "  --json         print the result as JSON, for scripts\n\n"
 	    "Exit status: 0 the tool succeeded, 1 it failed, 2 wrong usage.\n"
-	    "'remote-sandbox-mcp tools NAME' shows what a tool takes.\n",
+	    "'remote-sandbox-mcp tools TOOL' shows what a tool takes.\n",
 	.run = run,
 };

@@ -20,9 +20,12 @@
 extern const struct command command_serve;
 extern const struct command command_tools;
 extern const struct command command_call;
+extern const struct command command_setup;
 extern const struct command command_sync;
+extern const struct command command_completion;
 extern const struct command command_daemon;
 extern const struct command command_demo;
+extern const struct command command_doctor;
 extern const struct command command_events;
 extern const struct command command_transfer_worker;
 extern const struct command command_watchdog;
@@ -33,6 +36,8 @@ extern const struct command command_help_;
 
 const struct command *const command_table[] = {
 	&command_serve,
+	&command_setup,
+	&command_doctor,
 	&command_tools,
 	&command_call,
 	&command_sync,
@@ -43,6 +48,7 @@ const struct command *const command_table[] = {
 	&command_demo,
 	&command_watchdog,
 	&command_transfer_worker,
+	&command_completion,
 	&command_version,
 	&command_help_,
 	NULL,

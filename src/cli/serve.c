@@ -36,10 +36,8 @@ static const char remote_ssh_words[] =
 static const char on_terminal[] =
     "remote-sandbox-mcp is an MCP server: a client starts it and talks JSON "
     "with it on stdin and stdout.\n"
-    "To register it with a client, for example:\n"
-    "  claude mcp add remote-sandbox -- remote-sandbox-mcp\n"
-    "  codex mcp add remote-sandbox -- remote-sandbox-mcp\n"
-    "  gemini mcp add remote-sandbox remote-sandbox-mcp\n"
+    "'remote-sandbox-mcp setup' adds a machine and registers the server with "
+    "Claude Code, Codex, Gemini CLI, VS Code and Cursor.\n"
     "For use by hand see 'remote-sandbox-mcp help'. Serving now; end with "
     "Ctrl-D.\n";
 

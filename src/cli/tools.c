@@ -146,7 +146,7 @@ run(int argc, char **argv)
 
 const struct command command_tools = {
 	.name = "tools",
-	.usage = "[NAME] [--json | --mdoc]",
+	.usage = "[TOOL] [--json | --mdoc]",
 	.summary = "List the tools, or show one with its arguments",
 	.help = "  --json  as clients see them in tools/list\n"
 	        "  --mdoc  as the source of remote-sandbox-mcp-tools(7)\n",

@@ -526,3 +526,35 @@ login_start(const struct sandbox *sb, const char *runtime_dir,
 	attempt_free(&a);
 	return rc;
 }
+
+int
+login_hello(const struct sandbox *sb, const char *runtime_dir, struct buf *said,
+    const struct until *until, struct err *err)
+{
+	struct until limit = until_within(until,
+	    (int64_t)sb->connect_timeout_s * 1000 + LOGIN_EXTRA_MS);
+	struct attempt a = { .sb = sb, .runtime_dir = runtime_dir };
+	struct proc_result res;
+	json_t *argv;
+	int rc = login_target(&a.target, sb, runtime_dir, &limit, err);
+
+	if (rc == 0)
+		rc = prepare_conf(&a, err);
+	if (rc == 0) {
+		struct sshconf_extra extra = {
+			.pin_file = a.pin_file,
+			.pin_command = a.pin_command,
+		};
+
+		argv = sshconf_diagnose(sb, a.conf, &extra);
+		json_array_insert_new(argv, 1, json_string("-v"));
+		rc = run_logged(&a, argv, false, &res, said, &limit, err);
+		json_decref(argv);
+	}
+	if (rc == 0) {
+		add_remembered(&a, said, until);
+		proc_result_free(&res);
+	}
+	attempt_free(&a);
+	return rc;
+}

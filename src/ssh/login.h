@@ -20,6 +20,15 @@ int login_start(const struct sandbox *sb, const char *runtime_dir,
     const char *socket, char *new_key, size_t new_key_size,
     const struct until *until, struct err *err);
 
+/*
+ * Only say hello to the server, by "ssh -v": host keys are checked as in a
+ * login, but nothing is tried.  What ssh said is appended to "said", for
+ * handshake_parse().
+ */
+struct buf;
+int login_hello(const struct sandbox *sb, const char *runtime_dir,
+    struct buf *said, const struct until *until, struct err *err);
+
 /* What ssh would use for a sandbox, as "ssh -G" prints it. */
 struct login_target {
 	char *user;

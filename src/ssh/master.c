@@ -124,6 +124,20 @@ master_ensure(struct master *m, const struct sandbox *sb, int number,
 	return rc;
 }
 
+void
+master_try_again(const struct sandbox *sb)
+{
+	struct err err;
+	char *dir = dirs_runtime(&err), *fail;
+
+	if (dir == NULL)
+		return;
+	fail = login_path(sb, dir, "fail");
+	backoff_clear(fail);
+	free(fail);
+	free(dir);
+}
+
 static void
 tell(const struct master *m, enum mux_type what)
 {

@@ -30,6 +30,10 @@ int master_ensure(struct master *m, const struct sandbox *sb, int number,
     const struct until *until, struct err *err);
 void master_free(struct master *m);
 
+/* Let the next login be tried at once, though one has just failed: somebody
+ * asks who wants to know. */
+void master_try_again(const struct sandbox *sb);
+
 /* Let nobody find it any more; sessions on it live on.  For a master whose
  * link does not answer. */
 void master_retire(const struct master *m);

@@ -179,8 +179,8 @@ read_memory(const char *text, double *used_pct)
 }
 
 /* "/dev/sda1 41152736 1234 39918000 4% /home" */
-static json_t *
-read_disk(const char *text)
+json_t *
+probe_disk(const char *text)
 {
 	double total, used, left;
 	json_t *o;
@@ -444,7 +444,7 @@ probe_parse(const char *text)
 
 	json_object_set_new(o, "cpu", read_cpu(cpu, ncpu, &load, &count));
 	json_object_set_new(o, "memory", read_memory(mem, &used_pct));
-	json_object_set_new(o, "disk", read_disk(disk));
+	json_object_set_new(o, "disk", probe_disk(disk));
 	read_nvidia(&g, gpu, procs, ps);
 	if (g.count == 0)
 		read_rocm(&g, rocm);

@@ -18,4 +18,8 @@ json_t *probe_run(struct link *link, const struct until *until,
 /* Read what the script printed.  Pure. */
 json_t *probe_parse(const char *text);
 
+/* The same for the last line of "df -Pk": {total_mb, free_mb, used_pct}, or
+ * null. */
+json_t *probe_disk(const char *text);
+
 #endif
