@@ -64,6 +64,8 @@ serve(struct mcp_def *def, int out, int signals, bool local,
 	if (rc == 0) {
 		def->app = app_new(config_file,
 		    host != NULL ? localhost_entry(host) : NULL, false);
+		if (app_has_cluster(def->app))
+			def->listing |= LIST_CLUSTER;
 		rc = mcp_serve(def, STDIN_FILENO, out, signals, &err);
 		app_free(def->app);
 	}
@@ -82,7 +84,7 @@ cli_serve(const char *config_file, bool local)
 		.version = RSMCP_VERSION,
 		.instructions = instructions,
 		.tools = tool_table,
-		.list_advanced = tool_advanced_listed(),
+		.listing = tool_advanced_listed() ? LIST_ALL : 0,
 	};
 	int out, status;
 

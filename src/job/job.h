@@ -35,6 +35,8 @@ struct job_start {
 	const json_t *env;      /* object of strings, or NULL */
 	bool inherit;           /* with the variables of the run before, too */
 	const json_t *metadata; /* kept with the run, or NULL */
+	const char *slurm;      /* options for sbatch, as words for a shell; or
+	                         * NULL: it runs on the host itself */
 };
 
 enum job_started {
@@ -48,6 +50,7 @@ struct job_handle {
 	bool recovered; /* the reply was lost, and the job found again */
 	char name[JOB_NAME_MAX + 1];
 	int64_t run;
+	int64_t slurm_job; /* 0: none */
 	bool tmux;       /* there is a session to attach to */
 	int64_t begin;   /* where in the log it begins; if it was started */
 	int64_t orphans; /* of one that exists: its runner was killed, and so
@@ -77,12 +80,21 @@ enum job_state {
 	JOB_EXITED,
 	JOB_KILLED, /* by a signal */
 	JOB_LOST,   /* the host was rebooted, or its runner killed */
+	JOB_PENDING, /* in the queue of a scheduler */
+	JOB_UNKNOWN, /* the scheduler could not be asked */
 };
 
 const char *job_state_name(enum job_state s);
 
+/* The reason of a job that is lost, in words. */
+const char *job_lost_words(const char *reason);
+
+/* It has not ended, as far as is known. */
+bool job_state_live(enum job_state s);
+
 struct job_look {
 	const char *name;
+	int64_t task;   /* of an array, plus 1; 0: the job itself */
 	const char *id; /* of the run; NULL: the newest */
 	const char
 	    *log_file;      /* where it is, if the host does not know; or "" */
@@ -92,6 +104,14 @@ struct job_look {
 	const char *grep;   /* extended regular expression, or "" */
 	int wait_s;         /* for the end, or for new output */
 	bool wait_end;      /* for the end alone */
+	bool slurm;         /* for job_look_script(): the host is a cluster */
+};
+
+/* The tasks of an array. */
+struct job_array {
+	bool is;
+	int64_t pending, running, completed, failed, cancelled, lost;
+	char bad[200]; /* which did not complete: "3,7"; perhaps not all */
 };
 
 struct job_status {
@@ -99,7 +119,8 @@ struct job_status {
 	int64_t run;            /* 0: not one of ours, but of an older server */
 	int exit_code;          /* -1: none */
 	int signal;             /* 0: none */
-	char reason[32];        /* of LOST: reboot, runner, start, record */
+	char reason[64];        /* of LOST: reboot, runner, start, record, gone,
+	                         * or a state of Slurm's; of PENDING: why */
 	int64_t started, ended; /* seconds since 1970; 0: not known */
 	int64_t pid;            /* of the command */
 	bool stopped;           /* somebody asked for its end */
@@ -114,6 +135,13 @@ struct job_status {
 	bool log_cut;       /* lines that match did not fit, the first ones */
 	struct buf log;     /* as it is in the file, whole characters */
 	char id[40];        /* of the run */
+
+	/* Of a scheduler's job: */
+	char slurm_id[48];    /* "5", "5_3"; or "" */
+	char slurm_state[24]; /* in its own words; "": not asked */
+	char nodes[128];
+	char problem[256]; /* of UNKNOWN */
+	struct job_array array;
 };
 
 int job_look(struct link *link, const struct job_look *q, struct job_status *s,
@@ -137,7 +165,8 @@ struct job_end {
 	struct buf survivors; /* "pid:command ..." */
 };
 
-int job_stop(struct link *link, const char *name, int grace_ms,
+/* "task" as in struct job_look. */
+int job_stop(struct link *link, const char *name, int64_t task, int grace_ms,
     struct job_end *e, const struct until *until, struct err *err);
 
 /* Called for each job of the host, the newest run of it. */

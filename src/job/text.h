@@ -5,6 +5,7 @@
 #ifndef JOB_TEXT_H
 #define JOB_TEXT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -23,12 +24,19 @@ extern const char job_text_look[];
 extern const char job_text_stop[];
 /* All of them. */
 extern const char job_text_list[];
+/* What these need besides where jobs go to Slurm. */
+extern const char job_text_slurm[];
+/* What a cluster has. */
+extern const char job_text_cluster[];
 
 /* NAME='value' */
 void job_text_set(struct buf *out, const char *name, const char *value);
 void job_text_set_number(struct buf *out, const char *name, int64_t n);
 
+/* U='number'; "task" as in struct job_look. */
+void job_text_set_task(struct buf *out, int64_t task);
+
 /* One of the texts, with the functions it uses. */
-void job_text_add(struct buf *out, const char *text);
+void job_text_add(struct buf *out, const char *text, bool slurm);
 
 #endif

@@ -58,7 +58,7 @@ struct mcp_def {
 	const char *instructions;
 	const struct tool *const *tools;
 	struct app *app;              /* what the tools share, or NULL */
-	bool list_advanced;           /* tools/list shows advanced tools too */
+	unsigned listing;             /* of enum arg_listing: what tools/list shows */
 	const struct method *methods; /* beside the engine's own; ends with a
 	                               * NULL name; NULL: none */
 	const char *capabilities; /* JSON object, added to ours; NULL: none */

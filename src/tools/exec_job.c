@@ -15,6 +15,7 @@
 #include "base/utf8.h"
 #include "job/job.h"
 #include "ssh/capture.h"
+#include "tools/cluster_args.h"
 #include "tools/jobs.h"
 #include "tools/remote.h"
 
@@ -29,18 +30,28 @@ start(struct link *link, const struct exec_job *e, struct job_handle *h,
     const struct until *until, struct err *err)
 {
 	char name[JOB_NAME_MAX + 1], log[JOB_NAME_MAX + 32];
+	struct buf options;
+	int rc = 0;
 
 	job_name(name, "");
 	snprintf(log, sizeof(log), "~/.codex_logs/%s.log", name);
-	return job_start(link,
+	buf_init(&options, SIZE_MAX);
+	if (e->slurm != NULL)
+		rc = cluster_options(&options, link_sandbox(link), e->slurm,
+		    false, err);
+	if (rc == 0)
+		rc = job_start(link,
 	    &(struct job_start){
 	        .name = name,
 	        .command = e->command,
 	        .cwd = e->cwd != NULL ? e->cwd : "",
 	        .log_file = log,
 	        .key = "",
+	        .slurm = e->slurm != NULL ? options.data : NULL,
 	    },
 	    h, until, err);
+	buf_free(&options);
+	return rc;
 }
 
 static void
@@ -57,7 +68,7 @@ tell_progress(struct call *call, const struct job_status *s, int64_t began)
 static bool
 ended(const struct job_status *s)
 {
-	return s->state != JOB_RUNNING && s->state != JOB_STARTING;
+	return !job_state_live(s->state) && s->state != JOB_UNKNOWN;
 }
 
 /* Until it ends or the time is up.  -1 if nobody could tell at last. */

@@ -10,6 +10,10 @@
 #include "tools/app.h"
 #include "tools/arg.h"
 
+/* The name of a job as a tool was given it; "NAME[3]" is a task of an array,
+ * and the result its number plus 1, else 0. */
+int64_t jobs_name(char out[JOB_NAME_MAX + 1], const char *given);
+
 /* May a shell variable be called so? */
 bool jobs_variable_name(const char *name);
 
@@ -26,14 +30,23 @@ void jobs_set_status(json_t *o, const struct job_status *s);
 /* The rows for these, in output tables. */
 #define JOBS_STATUS_OUTPUTS                                                         \
 	{ "state", OUT_STRING,                                                      \
-		"starting, running, exited, killed, lost (host rebooted or runner " \
-		"killed) or unknown (host not reached).",                           \
+		"starting, pending (in Slurm's queue), running, exited, killed, "   \
+		"lost (host rebooted, runner killed, or ended by Slurm for a "      \
+		"reason of its own) or unknown (host or Slurm not reached).",       \
 		.always = true },                                                   \
 	    { "running", OUT_BOOL, NULL, .always = true, .nullable = true },        \
 	    { "exit_code", OUT_INT, "128+n if killed by signal n.",                 \
 		    .nullable = true },                                             \
 	    { "signal", OUT_INT },                                                  \
-	    { "reason", OUT_STRING, "Why it is lost." },                            \
+	    { "reason", OUT_STRING, "Why it is lost, or waits." },                  \
+	    { "slurm_job_id", OUT_STRING, "Its number in Slurm.",                   \
+		    .cluster = true },                                              \
+	    { "slurm_state", OUT_STRING, "In Slurm's words.", .cluster = true },    \
+	    { "nodes", OUT_STRING, "Where it runs.", .cluster = true },             \
+	    { "array", OUT_OBJECT,                                                  \
+		    "Tasks by what became of them; bad: numbers of some that did "  \
+		    "not complete.",                                                \
+		    .cluster = true },                                              \
 	    { "orphans", OUT_INT, "Processes of a lost job that still run." },      \
 	    { "stopped", OUT_BOOL, "stop_background_task ended it." },              \
 	    { "started_at", OUT_STRING }, { "ended_at", OUT_STRING },               \

@@ -112,7 +112,8 @@ look_script(struct buf *out, const struct watch *w, const char *name,
 		.last_lines = q->log_lines,
 		.since = -1,
 		.max_bytes = q->log_max,
-		.grep = "" };
+		.grep = "",
+		.slurm = q->slurm };
 
 	buf_adds(out, "(\n");
 	job_look_script(out, &job);
@@ -219,6 +220,11 @@ take_job(struct look *l)
 	o->reason = l->job.reason;
 	o->stopped = l->job.stopped;
 	o->orphans = l->job.orphans;
+	o->slurm_state = l->job.slurm_state;
+	if (l->job.state == JOB_UNKNOWN) {
+		o->seen = SEEN_UNREACHABLE;
+		err_set(&l->err, ERR_IO, "%s", l->job.problem);
+	}
 	clean_text(&l->log, l->job.log.data, l->job.log.len);
 	keep_end(&l->log, LOOK_LOG_MAX);
 	o->log_tail = l->job.log_size >= 0 ? l->log.data : NULL;
@@ -232,7 +238,7 @@ look_init(struct look *l)
 	buf_init(&l->checkpoint, SIZE_MAX);
 	l->seen.seen = SEEN_UNREACHABLE;
 	l->seen.exit_code = -1;
-	l->seen.reason = "";
+	l->seen.reason = l->seen.slurm_state = "";
 	l->seen.error = l->err.msg;
 	l->seen.boot_id = l->boot_id;
 	l->seen.checkpoint_error = l->checkpoint_error;
@@ -261,8 +267,10 @@ look_parse(struct look *l, const struct watch *w, const struct look_query *q,
 	nl = memchr(rest, '\n', left);
 	if (nl == NULL)
 		return 0;
-	snprintf(l->boot_id, sizeof(l->boot_id), "%.*s",
-	    nl - rest < 60 ? (int)(nl - rest) : 60, rest);
+	/* A job of a cluster runs elsewhere. */
+	if (l->job.slurm_id[0] == '\0')
+		snprintf(l->boot_id, sizeof(l->boot_id), "%.*s",
+		    nl - rest < 60 ? (int)(nl - rest) : 60, rest);
 	take_checkpoint(l, w, q, mark, nl + 1, left - (size_t)(nl + 1 - rest));
 	return 0;
 }
@@ -328,12 +336,14 @@ ask(struct look *l, struct link *link, const struct watch *w, const char *name,
 
 void
 watch_look(struct look *l, struct link *link, const struct watch *w,
-    const struct look_query *q, const struct until *until)
+    const struct look_query *given, const struct until *until)
 {
+	struct look_query here = *given, *q = &here;
 	char own[JOB_NAME_MAX + 1], name[JOB_NAME_MAX + 1];
 	struct err err = ERR_INIT;
 	int rc;
 
+	here.slurm = link_sandbox(link)->slurm;
 	look_init(l);
 	job_name(own, w->tmux_session);
 	memcpy(name, own, sizeof(name));

@@ -55,6 +55,7 @@ struct observation {
 	int exit_code;
 	int signal;
 	const char *reason; /* of LOST: see job/job.h */
+	const char *slurm_state; /* or "" */
 	bool stopped;       /* somebody asked for its end */
 	int64_t orphans;    /* processes of it that still run */
 	const char *boot_id;

@@ -37,6 +37,7 @@ seen(enum seen what)
 		.error = what == SEEN_JOB ? "" : "no route",
 		.exit_code = -1,
 		.reason = "",
+		.slurm_state = "",
 		.boot_id = "b1",
 		.log_tail = "tail\n",
 		.checkpoint_error = "" };

@@ -3,9 +3,11 @@
 #
 # N name, C cwd, L log, K key, I word of this start, X command, H the command
 # in a line, M meta, R runner, V exports, E 1: with those of the run before as
-# well, T the last second at which it may start (0: any).  Answers with one line:
+# well, T the last second at which it may start (0: any), P options if it is for
+# the scheduler.  Answers with one line:
 #
 #	ok RUN TMUX BEGIN LOG		started; BEGIN is where its log begins
+#	queued JOB RUN TMUX BEGIN LOG	the same, by the scheduler
 #	again|exists RUN TMUX ORPHANS NAME LOG
 #	cwd DIRECTORY | stale | bad WORDS
 
@@ -130,9 +132,15 @@ if [ -n "$E" ] && [ -f "$J/$N/r$((n-1))/env" ]; then
 	V="$(cat "$J/$N/r$((n-1))/env")
 $V"
 fi
+# What is resumed has the options of the run before, and no two run at once.
+if [ -n "$E" ] && [ -f "$J/$N/r$((n-1))/opts" ]; then
+	P="$P $(cat "$J/$N/r$((n-1))/opts") --dependency=singleton"
+fi
 [ -d "${L%/*}" ] || mkdir -p "${L%/*}" 2>/dev/null
 b=0
 [ ! -s "$L" ] || b=$(($(wc -c <"$L")))
+# The boot of a login node says nothing about what runs elsewhere.
+[ -z "$P" ] || B=
 # A full disk shows here; what is to be written later has its room already.
 store() {
 	printf '%s %s\n' "$Z" "$B" >"$D/started" &&
@@ -143,6 +151,7 @@ store() {
 		printf '%s\n' "$M" >"$D/meta" &&
 		printf '%s\n' "$V" >"$D/env" &&
 		printf '%s\n' "$R" >"$D/run" &&
+		{ [ -z "$P" ] || printf '%s\n' "$P" >"$D/opts"; } &&
 		printf '%63s\n' '' >"$D/exit.new" &&
 		printf '%127s\n' '' >"$D/pid.new" &&
 		printf '%15s\n' '' >"$D/child" &&
@@ -162,6 +171,10 @@ printf '' >"$D/wait" || bad "cannot write to $D: is the disk full?"
 [ ! -e "$D/off" ] || ! rm "$D/wait" 2>/dev/null ||
 	bad "it took too long to start, and was given up"
 
+if [ -n "$P" ]; then
+	sched_start
+	exit
+fi
 m=0
 ! command -v tmux >/dev/null 2>&1 || m=1
 set -- sh "$D/run"
