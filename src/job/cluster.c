@@ -29,10 +29,10 @@
 
 /* What is summed up. */
 struct cluster {
-	json_t *partitions; /* by name */
-	json_t *gpus;       /* by type */
-	json_t *nodes;      /* whose GPUs were counted */
-	char main[64];      /* the default partition, or "" */
+	json_t *partitions;           /* by name */
+	json_t *gpus;                 /* by type */
+	json_t *nodes;                /* whose GPUs were counted */
+	char main[64];                /* the default partition, or "" */
 	double gpus_free, gpus_total; /* of that one */
 };
 
@@ -271,10 +271,10 @@ static json_t *
 score_json(const struct cluster *c)
 {
 	const json_t *o = json_object_get(c->partitions, c->main);
-	double total = (double)json_integer_value(
-	    json_object_get(o, "cpus_total"));
-	double share = (double)json_integer_value(
-	    json_object_get(o, "cpus_free"));
+	double total =
+	    (double)json_integer_value(json_object_get(o, "cpus_total"));
+	double share =
+	    (double)json_integer_value(json_object_get(o, "cpus_free"));
 
 	if (o == NULL || total <= 0)
 		return json_null();

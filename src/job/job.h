@@ -51,14 +51,14 @@ struct job_handle {
 	char name[JOB_NAME_MAX + 1];
 	int64_t run;
 	int64_t slurm_job; /* 0: none */
-	bool tmux;       /* there is a session to attach to */
-	int64_t begin;   /* where in the log it begins; if it was started */
-	int64_t orphans; /* of one that exists: its runner was killed, and so
-	                  * many of its processes run on */
-	char *log_file;  /* absolute */
-	bool refused;    /* after a failure: the host was reached and said that
-	                  * it cannot be; nothing was started */
-	bool maybe;      /* after a failure: it may have been started */
+	bool tmux;         /* there is a session to attach to */
+	int64_t begin;     /* where in the log it begins; if it was started */
+	int64_t orphans;   /* of one that exists: its runner was killed, and so
+	                    * many of its processes run on */
+	char *log_file;    /* absolute */
+	bool refused; /* after a failure: the host was reached and said that
+	               * it cannot be; nothing was started */
+	bool maybe;   /* after a failure: it may have been started */
 };
 
 /* ERR_NOT_FOUND: cwd does not exist.  ERR_IO after the request was sent: the
@@ -78,8 +78,8 @@ enum job_state {
 	JOB_STARTING,
 	JOB_RUNNING,
 	JOB_EXITED,
-	JOB_KILLED, /* by a signal */
-	JOB_LOST,   /* the host was rebooted, or its runner killed */
+	JOB_KILLED,  /* by a signal */
+	JOB_LOST,    /* the host was rebooted, or its runner killed */
 	JOB_PENDING, /* in the queue of a scheduler */
 	JOB_UNKNOWN, /* the scheduler could not be asked */
 };

@@ -560,7 +560,8 @@ take_other(const char *line, const json_t *known, job_each *each, void *data)
 		return;
 	status_init(&s);
 	slurm_status(&row, &s);
-	each(data, row.name, &s);
+	if (job_state_live(s.state))
+		each(data, row.name, &s);
 	job_status_free(&s);
 }
 
@@ -572,7 +573,8 @@ take_others(const char *text, size_t len, const json_t *known, job_each *each,
 {
 	const char *at = text, *end = text + len, *nl;
 
-	while ((nl = memchr(at, '\n', (size_t)(end - at))) != NULL && nl != at) {
+	while (
+	    (nl = memchr(at, '\n', (size_t)(end - at))) != NULL && nl != at) {
 		char *line = xstrndup(at, (size_t)(nl - at));
 
 		take_other(line, known, each, data);

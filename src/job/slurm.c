@@ -204,8 +204,7 @@ add_row(struct slurm_said *said, enum slurm_kind kind, const char *text)
 		return;
 	if (said->count == said->cap) {
 		said->cap = said->cap > 0 ? 2 * said->cap : 4;
-		said->rows =
-		    xreallocarray(said->rows, said->cap, sizeof(row));
+		said->rows = xreallocarray(said->rows, said->cap, sizeof(row));
 	}
 	said->rows[said->count++] = row;
 }
@@ -362,6 +361,8 @@ apply(struct job_status *s, const struct slurm_row *row)
 		snprintf(s->slurm_state, sizeof(s->slurm_state), "%s",
 		    row->state);
 	snprintf(s->nodes, sizeof(s->nodes), "%s", row->nodes);
+	if (row->start > 0)
+		s->started = row->start; /* else when it was submitted */
 	s->reason[0] = '\0';
 	switch (m) {
 	case MEANS_PENDING:
@@ -427,8 +428,7 @@ set_unknown(const struct slurm_said *said, struct job_status *s)
 {
 	set_end(s, JOB_UNKNOWN, -1, 0);
 	s->ended = 0;
-	snprintf(s->problem, sizeof(s->problem),
-	    "Slurm could not be asked: %s",
+	snprintf(s->problem, sizeof(s->problem), "Slurm could not be asked: %s",
 	    said->trouble[0] != '\0' ? said->trouble : "it gave no answer");
 }
 
@@ -485,22 +485,22 @@ count_row(struct job_status *s, const struct slurm_row *row)
 		set_reason(s, row->reason);
 }
 
-/* The code of the array is the highest of its tasks, as Slurm counts it. */
-static int
-worst_code(const struct slurm_row *const *rows, size_t count)
+/* The code of the array is the highest of its tasks that failed, as Slurm
+ * counts it.  "rows" are all of one task, the best one first. */
+static void
+note_code(const struct slurm_row *const *rows, size_t count, int *worst)
 {
-	int worst = 1;
 	size_t i;
 
-	for (i = 0; i < count; i++) {
-		int code = rows[i]->code;
+	if (meaning_of(rows[0]->state) != MEANS_FAILED)
+		return;
+	for (i = 0; i < count && rows[i]->task == rows[0]->task; i++) {
+		int code =
+		    rows[i]->signal > 0 ? 128 + rows[i]->signal : rows[i]->code;
 
-		if (rows[i]->signal > 0)
-			code = 128 + rows[i]->signal;
-		if (rows[i]->kind == SLURM_OWN && code > worst)
-			worst = code;
+		if (code > *worst)
+			*worst = code;
 	}
-	return worst;
 }
 
 static void
@@ -527,9 +527,9 @@ conclude(struct job_status *s, int worst)
 static void
 judge_array(const struct slurm_said *said, struct job_status *s)
 {
-	const struct slurm_row **rows =
-	    xcalloc(said->count + 1, sizeof(*rows));
+	const struct slurm_row **rows = xcalloc(said->count + 1, sizeof(*rows));
 	size_t count = 0, i;
+	int worst = 1;
 
 	s->reason[0] = '\0';
 	for (i = 0; i < said->count; i++) {
@@ -542,10 +542,12 @@ judge_array(const struct slurm_said *said, struct job_status *s)
 	}
 	qsort(rows, count, sizeof(*rows), by_task);
 	for (i = 0; i < count; i++) {
-		if (i == 0 || rows[i]->task != rows[i - 1]->task)
-			count_row(s, rows[i]);
+		if (i > 0 && rows[i]->task == rows[i - 1]->task)
+			continue;
+		count_row(s, rows[i]);
+		note_code(rows + i, count - i, &worst);
 	}
-	conclude(s, worst_code(rows, count));
+	conclude(s, worst);
 	free(rows);
 }
 
@@ -608,6 +610,5 @@ void
 slurm_status(const struct slurm_row *row, struct job_status *s)
 {
 	set_id(row->job, row->task, s);
-	s->started = row->start;
 	apply(s, row);
 }

@@ -11,9 +11,9 @@
  *	gone -			nobody knows how it ended
  *	task N RECORD		what our own runner wrote about a task
  *
- * The rows of squeue are "id|STATE|reason|start|nodes|limit|comment|name", those
- * of sacct "id|STATE|exit:signal|start|nodes".  An id is "5", "5_3" for a task
- * of an array, or "5_[2-9%1]" for those that wait.
+ * The rows of squeue are "id|STATE|reason|start|nodes|limit|comment|name",
+ *those of sacct "id|STATE|exit:signal|start|nodes".  An id is "5", "5_3" for a
+ *task of an array, or "5_[2-9%1]" for those that wait.
  */
 #ifndef JOB_SLURM_H
 #define JOB_SLURM_H
@@ -29,10 +29,10 @@ struct slurm_row {
 	char tasks[256]; /* "2-9%1", or "" */
 	char state[24];
 	char reason[64];
-	int64_t start;       /* 0: not known */
-	char nodes[128];     /* as Slurm writes them, or "" */
-	int code, signal;    /* of ACCT and OWN; -1: not known */
-	char mark[48];       /* the word of the run, if it is one of ours */
+	int64_t start;    /* 0: not known */
+	char nodes[128];  /* as Slurm writes them, or "" */
+	int code, signal; /* of ACCT and OWN; -1: not known */
+	char mark[48];    /* the word of the run, if it is one of ours */
 	char name[JOB_NAME_MAX + 1];
 };
 

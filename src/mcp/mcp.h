@@ -57,8 +57,8 @@ struct mcp_def {
 	const char *version;
 	const char *instructions;
 	const struct tool *const *tools;
-	struct app *app;              /* what the tools share, or NULL */
-	unsigned listing;             /* of enum arg_listing: what tools/list shows */
+	struct app *app;  /* what the tools share, or NULL */
+	unsigned listing; /* of enum arg_listing: what tools/list shows */
 	const struct method *methods; /* beside the engine's own; ends with a
 	                               * NULL name; NULL: none */
 	const char *capabilities; /* JSON object, added to ours; NULL: none */

@@ -447,10 +447,14 @@ set_scheduler(json_t *o, const char *text)
 json_t *
 probe_parse(const char *text)
 {
-	char *cpu = probe_section(text, "CPU"), *ncpu = probe_section(text, "NCPU");
-	char *mem = probe_section(text, "MEM"), *disk = probe_section(text, "DISK");
-	char *gpu = probe_section(text, "GPU"), *procs = probe_section(text, "GPUPROC");
-	char *ps = probe_section(text, "PS"), *rocm = probe_section(text, "ROCM");
+	char *cpu = probe_section(text, "CPU"),
+	     *ncpu = probe_section(text, "NCPU");
+	char *mem = probe_section(text, "MEM"),
+	     *disk = probe_section(text, "DISK");
+	char *gpu = probe_section(text, "GPU"),
+	     *procs = probe_section(text, "GPUPROC");
+	char *ps = probe_section(text, "PS"),
+	     *rocm = probe_section(text, "ROCM");
 	struct gpus g = { .list = json_array() };
 	double load, count, used_pct;
 	json_t *o = json_object();

@@ -2,14 +2,14 @@
 #include "tools/cluster_args.h"
 
 #define ARG(field) .name = #field, .offset = offsetof(struct submit, field)
-#define TEXT(field, words)                                \
-	{                                                 \
+#define TEXT(field, words)                                      \
+	{                                                       \
 		ARG(field), .type = ARG_STRING, .help = (words) \
 	}
-#define COUNT(field, words)                                                  \
-	{                                                                    \
-		ARG(field), .type = ARG_INT, .min = 0, .max = 1000000,       \
-		            .help = (words)                                  \
+#define COUNT(field, words)                                            \
+	{                                                              \
+		ARG(field), .type = ARG_INT, .min = 0, .max = 1000000, \
+		            .help = (words)                            \
 	}
 
 const struct arg cluster_fields[] = {
@@ -23,7 +23,8 @@ const struct arg cluster_fields[] = {
 	TEXT(mem, "Memory of each node, such as 16G."),
 	TEXT(gpus, "Number, or TYPE:NUMBER."),
 	TEXT(constraint, "Features of the nodes."),
-	TEXT(array, "Tasks of an array, such as 0-9%2; NAME[3] is one of them."),
+	TEXT(array,
+	    "Tasks of an array, such as 0-9%2; NAME[3] is one of them."),
 	{ ARG(requeue), .type = ARG_ENUM, .choices = submit_requeue,
 	    .help = "Whether Slurm runs it again after a failed node or "
 	            "preemption." },

@@ -13,7 +13,7 @@
 /* For a struct submit. */
 extern const struct arg cluster_fields[];
 
-#define CLUSTER_ARG_SLURM                                             \
+#define CLUSTER_ARG_SLURM                                              \
 	.type = ARG_OBJECT, .fields = cluster_fields, .cluster = true, \
 	.help = "What to ask of Slurm, on a cluster."
 

@@ -281,8 +281,7 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 	if (a->on_timeout == ON_TIMEOUT_BACKGROUND)
 		return exec_job_run(call, link,
 		    &(struct exec_job){ a->command, req.cwd, a->timeout_s,
-		        req.max_chars,
-		        a->on == ON_COMPUTE ? &a->slurm : NULL },
+		        req.max_chars, a->on == ON_COMPUTE ? &a->slurm : NULL },
 		    result, err);
 	rc = a->on == ON_COMPUTE
 	    ? exec_compute(link, &req, &a->slurm, &res, &call->until, err)

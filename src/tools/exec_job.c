@@ -41,15 +41,15 @@ start(struct link *link, const struct exec_job *e, struct job_handle *h,
 		    false, err);
 	if (rc == 0)
 		rc = job_start(link,
-	    &(struct job_start){
-	        .name = name,
-	        .command = e->command,
-	        .cwd = e->cwd != NULL ? e->cwd : "",
-	        .log_file = log,
-	        .key = "",
-	        .slurm = e->slurm != NULL ? options.data : NULL,
-	    },
-	    h, until, err);
+		    &(struct job_start){
+		        .name = name,
+		        .command = e->command,
+		        .cwd = e->cwd != NULL ? e->cwd : "",
+		        .log_file = log,
+		        .key = "",
+		        .slurm = e->slurm != NULL ? options.data : NULL,
+		    },
+		    h, until, err);
 	buf_free(&options);
 	return rc;
 }

@@ -28,32 +28,33 @@ void jobs_log_text(struct buf *out, const char *data, size_t len);
 void jobs_set_status(json_t *o, const struct job_status *s);
 
 /* The rows for these, in output tables. */
-#define JOBS_STATUS_OUTPUTS                                                         \
-	{ "state", OUT_STRING,                                                      \
-		"starting, pending (in Slurm's queue), running, exited, killed, "   \
-		"lost (host rebooted, runner killed, or ended by Slurm for a "      \
-		"reason of its own) or unknown (host or Slurm not reached).",       \
-		.always = true },                                                   \
-	    { "running", OUT_BOOL, NULL, .always = true, .nullable = true },        \
-	    { "exit_code", OUT_INT, "128+n if killed by signal n.",                 \
-		    .nullable = true },                                             \
-	    { "signal", OUT_INT },                                                  \
-	    { "reason", OUT_STRING, "Why it is lost, or waits." },                  \
-	    { "slurm_job_id", OUT_STRING, "Its number in Slurm.",                   \
-		    .cluster = true },                                              \
-	    { "slurm_state", OUT_STRING, "In Slurm's words.", .cluster = true },    \
-	    { "nodes", OUT_STRING, "Where it runs.", .cluster = true },             \
-	    { "array", OUT_OBJECT,                                                  \
-		    "Tasks by what became of them; bad: numbers of some that did "  \
-		    "not complete.",                                                \
-		    .cluster = true },                                              \
-	    { "orphans", OUT_INT, "Processes of a lost job that still run." },      \
-	    { "stopped", OUT_BOOL, "stop_background_task ended it." },              \
-	    { "started_at", OUT_STRING }, { "ended_at", OUT_STRING },               \
-	    { "duration_s", OUT_INT }, { "pid", OUT_INT }, { "run", OUT_INT },      \
-	    { "log_file", OUT_STRING },                                             \
-	{                                                                           \
-		"log_size", OUT_INT, "Bytes.", .nullable = true                     \
+#define JOBS_STATUS_OUTPUTS                                                        \
+	{ "state", OUT_STRING,                                                     \
+		"starting, pending (in Slurm's queue), running, exited, killed, "  \
+		"lost (host rebooted, runner killed, or ended by Slurm for a "     \
+		"reason of its own) or unknown (host or Slurm not reached).",      \
+		.always = true },                                                  \
+	    { "running", OUT_BOOL, NULL, .always = true, .nullable = true },       \
+	    { "exit_code", OUT_INT, "128+n if killed by signal n.",                \
+		    .nullable = true },                                            \
+	    { "signal", OUT_INT },                                                 \
+	    { "reason", OUT_STRING, "Why it is lost, or waits." },                 \
+	    { "slurm_job_id", OUT_STRING, "Its number in Slurm.",                  \
+		    .cluster = true },                                             \
+	    { "slurm_state", OUT_STRING, "In Slurm's words.",                      \
+		    .cluster = true },                                             \
+	    { "nodes", OUT_STRING, "Where it runs.", .cluster = true },            \
+	    { "array", OUT_OBJECT,                                                 \
+		    "Tasks by what became of them; bad: numbers of some that did " \
+		    "not complete.",                                               \
+		    .cluster = true },                                             \
+	    { "orphans", OUT_INT, "Processes of a lost job that still run." },     \
+	    { "stopped", OUT_BOOL, "stop_background_task ended it." },             \
+	    { "started_at", OUT_STRING }, { "ended_at", OUT_STRING },              \
+	    { "duration_s", OUT_INT }, { "pid", OUT_INT }, { "run", OUT_INT },     \
+	    { "log_file", OUT_STRING },                                            \
+	{                                                                          \
+		"log_size", OUT_INT, "Bytes.", .nullable = true                    \
 	}
 
 #endif

@@ -78,8 +78,8 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 		return err_set(err, ERR_INVALID,
 		    "argument 'tmux_session' must name the job");
 	task = jobs_name(name, a->tmux_session);
-	rc = job_stop(link, name, task, (int)(a->grace_s * 1000), &e, &call->until,
-	    err);
+	rc = job_stop(link, name, task, (int)(a->grace_s * 1000), &e,
+	    &call->until, err);
 	if (rc == 0 && e.state == JOB_NONE)
 		rc = err_set(err, ERR_NOT_FOUND,
 		    "there is no job named '%s' on %s; list_background_tasks "

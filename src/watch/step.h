@@ -54,10 +54,10 @@ struct observation {
 	enum job_state state;
 	int exit_code;
 	int signal;
-	const char *reason; /* of LOST: see job/job.h */
+	const char *reason;      /* of LOST: see job/job.h */
 	const char *slurm_state; /* or "" */
-	bool stopped;       /* somebody asked for its end */
-	int64_t orphans;    /* processes of it that still run */
+	bool stopped;            /* somebody asked for its end */
+	int64_t orphans;         /* processes of it that still run */
 	const char *boot_id;
 	const char *log_tail;         /* clean; NULL: was not read */
 	const char *checkpoint;       /* clean; NULL: was not read */

@@ -17,6 +17,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 
 import rsmcp
 import sshd as ssh_servers
@@ -161,6 +162,13 @@ class Cluster:
     def owns(self, pid):
         return b"SLURM_CONF=%s\0" % os.fsencode(self.conf) in pathlib.Path(
             "/proc/%d/environ" % pid).read_bytes() + b"\0"
+
+    def save(self, job):
+        """The controller has written down what it knows."""
+        begun = time.time()
+        self.run("scontrol", "update", "JobId=%s" % job, "AdminComment=x")
+        rsmcp.until("it is written down", lambda: (
+            self.dir / "state" / "job_state").stat().st_mtime > begun)
 
     def ready(self):
         rsmcp.until("all nodes are idle", lambda: self.sinfo("%T") == {"idle"},

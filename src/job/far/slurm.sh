@@ -29,8 +29,12 @@ q_read() {
 	esac
 }
 
+# A newer bash needs no program to tell the time.
 q_fresh() {
-	q_now=$(date +%s)
+	case ${BASH_VERSION-} in
+	[5-9]*|4.[2-9]*) eval "printf -v q_now '%(%s)T' -1";;
+	*) q_now=$(date +%s);;
+	esac
 	[ $((q_now-q_time)) -lt $q_age ] && [ $((q_time-q_now)) -lt 5 ]
 }
 
@@ -54,13 +58,16 @@ q_ask() {
 	rm -f "$q_x.err"
 }
 
-# Of several one asks.  The lock is a link that names its time: one that is old
-# was left by somebody who was killed.
+# Of several one asks; meanwhile the others have what is not much older.  The
+# lock is a link that names its time: one that is old was left by somebody who
+# was killed.
 q_load() {
 	! q_fresh || return 0
+	[ -d "$J" ] || mkdir -p "$J" || exit 1
 	q_read
 	q_i=0
 	until q_fresh || ln -s "$q_now" "$J/.asking" 2>/dev/null; do
+		[ "$q_how" != ok ] || [ $((q_now-q_time)) -gt 9 ] || return 0
 		q_x=$(readlink "$J/.asking")
 		case $q_x in
 		''|*[!0-9]*) ;;
@@ -104,25 +111,18 @@ q_row() {
 	fi
 }
 
-# q_find JOB: its rows.
+# q_find JOB: its rows.  To cut a long text at a pattern takes shells long, to
+# split it into lines does not.
 q_find() {
-	q_rows='' q_live=0 q_gone=
-	q_x=$q_nl$q_all$q_nl
-	case $q_x in
-	*"$q_nl$1|"*)
-		q_x=${q_x#*"$q_nl$1|"}
-		q_row "$1|${q_x%%"$q_nl"*}"
-		return;;
-	*"$q_nl$1_"*) ;;
-	*) return;;
-	esac
-	while IFS= read -r q_i; do
+	q_rows='' q_live=0 q_gone='' q_ifs=$IFS IFS=$q_nl
+	set -f
+	for q_i in $q_all; do
 		case $q_i in
-		"$1_"*) q_row "$q_i";;
+		"$1|"*|"$1_"*) q_row "$q_i";;
 		esac
-	done <<EOF
-$q_all
-EOF
+	done
+	set +f
+	IFS=$q_ifs
 }
 
 # Slurm has forgotten it; the accounting may remember.
@@ -156,17 +156,19 @@ q_number() {
 	[ ! -f "$1/slurm" ] || read -r q_job q_since <"$1/slurm"
 	[ -z "$q_job" ] || return 0
 	q_load
-	q_i=
-	[ ! -f "$1/id" ] || read -r q_i q_x <"$1/id"
-	[ -n "$q_i" ] || return 1
-	case $q_all in
-	*"|rsmcp $q_i|"*) ;;
-	*) return 1;;
-	esac
-	q_x=${q_all%%"|rsmcp $q_i|"*}
-	q_x=${q_x##*"$q_nl"}
-	q_x=${q_x%%|*}
-	q_job=${q_x%%_*}
+	q_me=
+	[ ! -f "$1/id" ] || read -r q_me q_x <"$1/id"
+	[ -n "$q_me" ] || return 1
+	q_ifs=$IFS IFS=$q_nl
+	set -f
+	for q_i in $q_all; do
+		case $q_i in
+		*"|rsmcp $q_me|"*) q_job=${q_i%%[_|]*};;
+		esac
+	done
+	set +f
+	IFS=$q_ifs
+	[ -n "$q_job" ] || return 1
 	printf '%s 0\n' "$q_job" >"$1/slurm"
 }
 
