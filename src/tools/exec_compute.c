@@ -25,7 +25,11 @@ add_limit(struct buf *out, const struct submit *wish, int64_t timeout_ms)
 static void
 cancel(struct link *link, const char *name, struct exec_result *res)
 {
-	char *text = xasprintf("scancel --user=\"$(id -un)\" --name=%s", name);
+	char *text = xasprintf("command -v scancel >/dev/null 2>&1 ||"
+	                       " [ ! -r /etc/profile ] ||"
+	                       " . /etc/profile >/dev/null 2>&1\n"
+	                       "scancel --user=\"$(id -un)\" --name=%s",
+	    name);
 	struct exec_request req = {
 		.command = text,
 		.timeout_ms = CANCEL_MS,
@@ -58,7 +62,11 @@ exec_compute(struct link *link, struct exec_request *req,
 	random_hex(word, 8);
 	snprintf(name, sizeof(name), "rsmcp-%s", word);
 	buf_init(&script, SIZE_MAX);
-	buf_addf(&script, "exec srun --job-name=%s", name);
+	buf_addf(&script,
+	    "command -v srun >/dev/null 2>&1 || [ ! -r /etc/profile ] ||"
+	    " . /etc/profile >/dev/null 2>&1\n"
+	    "exec srun --job-name=%s",
+	    name);
 	rc = cluster_options(&script, link_sandbox(link), wish, false, err);
 	add_limit(&script, wish, req->timeout_ms);
 	buf_adds(&script, " bash -c ");

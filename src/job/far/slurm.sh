@@ -13,6 +13,12 @@
 #
 # Functions here use names with q_, so they are safe from the others.
 
+# Many clusters have its programs in a place that profiles add to PATH.
+if ! command -v squeue >/dev/null 2>&1 && [ -r /etc/profile ]; then
+	# shellcheck source=/dev/null
+	. /etc/profile >/dev/null 2>&1
+fi
+
 q_age=3 q_time=0 q_how='' q_all='' q_job='' q_rows='' q_live=0
 q_nl='
 '
@@ -63,7 +69,8 @@ q_ask() {
 # was killed.
 q_load() {
 	! q_fresh || return 0
-	[ -d "$J" ] || mkdir -p "$J" || exit 1
+	[ -d "$J" ] || mkdir -p "${J%/*}" 2>/dev/null
+	[ -d "$J" ] || mkdir -m 700 "$J" || exit 1
 	q_read
 	q_i=0
 	until q_fresh || ln -s "$q_now" "$J/.asking" 2>/dev/null; do
