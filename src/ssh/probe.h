@@ -18,4 +18,10 @@ json_t *probe_run(struct link *link, const struct until *until,
 /* Read what the script printed.  Pure. */
 json_t *probe_parse(const char *text);
 
+/* What several that print sections share: the text of one, from behind its
+ * line "=NAME=" to the next that begins with "=" (caller frees); and the next
+ * line of "*at" that is not empty, ended by NUL, or NULL. */
+char *probe_section(const char *text, const char *name);
+char *probe_line(char **at);
+
 #endif
