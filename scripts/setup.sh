@@ -103,10 +103,10 @@ apt_get()
 }
 
 # Debian starts a service as soon as its package is in, and at every boot. Demo
-# and tests run a private sshd and want only the program, so the package goes in
-# under a policy that forbids starting anything, and its service is switched
-# off. A policy that is already there (containers have one) is left as it is.
-install_sshd()
+# and tests run private daemons and want only the programs, so such packages go
+# in under a policy that forbids starting anything. A policy that is already
+# there (containers have one) is left as it is.
+install_quietly()
 (
 	policy=/usr/sbin/policy-rc.d
 	if [ ! -e $policy ]; then
@@ -115,13 +115,42 @@ install_sshd()
 		printf '#!/bin/sh\nexit 101\n' | as_root tee $policy >/dev/null &&
 		    as_root chmod 755 $policy || exit 1
 	fi
-	apt_get install -y --no-install-recommends openssh-server || exit 1
+	apt_get install -y --no-install-recommends "$@"
+)
+
+# And their services are switched off.
+install_sshd()
+{
+	install_quietly openssh-server || return 1
 	as_root /usr/sbin/update-rc.d ssh disable
 	# Ubuntu starts it by way of a socket.
 	if [ -e /lib/systemd/system/ssh.socket ] && have systemctl; then
 		as_root systemctl disable ssh.socket || :
 	fi
-)
+}
+
+install_slurm()
+{
+	install_quietly slurmctld slurmd slurm-client munge || return 1
+	for service in slurmctld slurmd munge; do
+		as_root /usr/sbin/update-rc.d $service disable
+	done
+}
+
+# A cluster on loopback, for its tests; without it they are skipped.
+setup_slurm()
+{
+	have apt-get && have dpkg-query || return 0
+	[ -n "$(apt_missing slurmctld slurmd slurm-client munge)" ] || return 0
+	if [ "$(id -u)" != 0 ] && ! have sudo; then
+		say "no Slurm, so its tests are skipped"
+		return 0
+	fi
+	say "installing with apt: Slurm, for its tests"
+	logged apt-update apt_get update || :
+	logged apt-slurm install_slurm ||
+	    say "no Slurm: see build/log/apt-slurm.log; going on"
+}
 
 apt_install()
 {
@@ -213,7 +242,7 @@ setup_packages()
 		missing=$(apt_missing $needs)
 		# shellcheck disable=SC2086
 		[ -z "$missing" ] || apt_install $missing
-		! for_tests "$1" || { setup_clang_runtime; setup_token; }
+		! for_tests "$1" || { setup_clang_runtime; setup_token; setup_slurm; }
 	elif have brew; then
 		setup_brew "$1"
 	else

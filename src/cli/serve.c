@@ -145,6 +145,8 @@ serve(struct mcp_def *def, int out, int signals, bool local,
 	if (rc == 0) {
 		def->app = app_new(config_file,
 		    host != NULL ? localhost_entry(host) : NULL, false);
+		if (app_has_cluster(def->app))
+			def->listing |= LIST_CLUSTER;
 		rc = serve_app(def, out, signals, &err);
 		app_free(def->app);
 	}
@@ -161,7 +163,7 @@ cli_serve(const char *config_file, bool local)
 		.name = "remote-sandbox",
 		.title = "Remote Sandbox",
 		.version = RSMCP_VERSION,
-		.list_advanced = tool_advanced_listed(),
+		.listing = tool_advanced_listed() ? LIST_ALL : 0,
 	};
 	int out, status;
 

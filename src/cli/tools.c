@@ -100,7 +100,7 @@ print_json(const struct tool *only)
 
 	for (t = tool_table; *t != NULL; t++) {
 		if (only == NULL || only == *t)
-			json_array_append_new(tools, tool_json(*t, true));
+			json_array_append_new(tools, tool_json(*t, LIST_ALL));
 	}
 	json_dumpf(only != NULL ? json_array_get(tools, 0) : tools, stdout,
 	    JSON_INDENT(2));

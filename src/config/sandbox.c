@@ -229,6 +229,22 @@ get_policy(const json_t *entry, struct sandbox *sb, struct err *err)
 	return rc;
 }
 
+static int
+get_scheduler(const json_t *entry, struct sandbox *sb, struct err *err)
+{
+	char *scheduler = NULL;
+	int rc = get_string(entry, "scheduler", &scheduler, err);
+
+	if (rc == 0 && scheduler != NULL) {
+		sb->slurm = strcmp(scheduler, "slurm") == 0;
+		if (!sb->slurm && strcmp(scheduler, "none") != 0)
+			rc = wrong(err, "scheduler",
+			    "must be \"slurm\" or \"none\"");
+	}
+	free(scheduler);
+	return rc;
+}
+
 /* How many characters from "s" on are base64. */
 static size_t
 base64_span(const char *s)
@@ -319,7 +335,8 @@ parse_connection(struct sandbox *sb, const json_t *entry, struct err *err)
 	    get_list(entry, "ssh_options", &sb->ssh_options, err) == -1 ||
 	    check_options(sb->ssh_options, err) == -1 ||
 	    get_string(entry, "host_key", &sb->host_key, err) == -1 ||
-	    get_policy(entry, sb, err) == -1)
+	    get_policy(entry, sb, err) == -1 ||
+	    get_scheduler(entry, sb, err) == -1)
 		return -1;
 	if (sb->host_key != NULL)
 		return check_host_key(sb->host_key, err);
@@ -354,7 +371,7 @@ note_unknown(const json_t *entry, json_t *unknown)
 		"password", "password_command", "key_file", "other_keys",
 		"key_passphrase", "key_passphrase_command", "host_key",
 		"host_key_policy", "workdir", "connect_timeout_s",
-		"control_persist_s", "ssh_options", NULL };
+		"control_persist_s", "ssh_options", "scheduler", NULL };
 	const char *key;
 	json_t *v;
 	size_t i;
@@ -425,6 +442,8 @@ sandbox_entry(const struct sandbox *sb)
 	json_object_set_new(o, "control_persist_s",
 	    json_integer(sb->control_persist_s));
 	set_list(o, "ssh_options", sb->ssh_options);
+	if (sb->slurm)
+		set_text(o, "scheduler", "slurm");
 	return o;
 }
 

@@ -35,6 +35,7 @@ struct sandbox {
 	int connect_timeout_s;
 	int control_persist_s;
 	json_t *ssh_options; /* list of "Name=value", checked; or NULL */
+	bool slurm;          /* a login node: jobs go to its scheduler */
 
 	char *source;   /* where it came from, for messages */
 	bool throwaway; /* its masters end with us */

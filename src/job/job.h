@@ -42,8 +42,11 @@ struct job_start {
 	const char *key;        /* idempotency key, or "" */
 	const json_t *env;      /* object of strings, or NULL */
 	bool inherit;           /* with the variables of the run before, too */
-	int64_t limit_s;        /* seconds that it may run; 0: any */
+	int64_t limit_s;        /* seconds that it may run; 0: any.  Not for
+	                         * Slurm, which has limits of its own */
 	const json_t *metadata; /* kept with the run, or NULL */
+	const char *slurm;      /* options for sbatch, as words for a shell; or
+	                         * NULL: it runs on the host itself */
 };
 
 enum job_started {
@@ -59,14 +62,15 @@ struct job_handle {
 	char name[JOB_NAME_MAX + 1];
 	char id[JOB_ID_MAX + 1];
 	int64_t run;
-	bool tmux;       /* there is a session to attach to */
-	int64_t begin;   /* where in the log it begins; if it was started */
-	int64_t orphans; /* of one that exists: its runner was killed, and so
-	                  * many of its processes run on */
-	char *log_file;  /* absolute */
-	bool refused;    /* after a failure: the host was reached and said that
-	                  * it cannot be; nothing was started */
-	bool maybe;      /* after a failure: it may have been started */
+	int64_t slurm_job; /* 0: none */
+	bool tmux;         /* there is a session to attach to */
+	int64_t begin;     /* where in the log it begins; if it was started */
+	int64_t orphans;   /* of one that exists: its runner was killed, and so
+	                    * many of its processes run on */
+	char *log_file;    /* absolute */
+	bool refused; /* after a failure: the host was reached and said that
+	               * it cannot be; nothing was started */
+	bool maybe;   /* after a failure: it may have been started */
 };
 
 /* ERR_NOT_FOUND: cwd does not exist.  ERR_IO after the request was sent: the
@@ -86,8 +90,10 @@ enum job_state {
 	JOB_STARTING,
 	JOB_RUNNING,
 	JOB_EXITED,
-	JOB_KILLED, /* by a signal */
-	JOB_LOST,   /* the host was rebooted, or its runner killed */
+	JOB_KILLED,  /* by a signal */
+	JOB_LOST,    /* the host was rebooted, or its runner killed */
+	JOB_PENDING, /* in the queue of a scheduler */
+	JOB_UNKNOWN, /* the scheduler could not be asked */
 };
 
 const char *job_state_name(enum job_state s);
@@ -95,8 +101,15 @@ const char *job_state_name(enum job_state s);
 /* Of a log that never ends, only so many bytes are searched at once. */
 #define JOB_SEARCH_MAX ((int64_t)64 << 20)
 
+/* The reason of a job that is lost, in words. */
+const char *job_lost_words(const char *reason);
+
+/* It has not ended, as far as is known. */
+bool job_state_live(enum job_state s);
+
 struct job_look {
 	const char *name;
+	int64_t task;   /* of an array, plus 1; 0: the job itself */
 	const char *id; /* of the run; NULL: the newest; "-": one of an older
 	                 * server */
 	const char
@@ -107,6 +120,14 @@ struct job_look {
 	const char *grep;   /* extended regular expression, or "" */
 	int wait_s;         /* for the end, or for new output */
 	bool wait_end;      /* for the end alone */
+	bool slurm;         /* for job_look_script(): the host is a cluster */
+};
+
+/* The tasks of an array. */
+struct job_array {
+	bool is;
+	int64_t pending, running, completed, failed, cancelled, lost;
+	char bad[200]; /* which did not complete: "3,7"; perhaps not all */
 };
 
 struct job_status {
@@ -115,7 +136,8 @@ struct job_status {
 	int64_t newest;         /* run of that name; 0: there is none */
 	int exit_code;          /* -1: none */
 	int signal;             /* 0: none */
-	char reason[32];        /* of LOST: reboot, runner, start, record */
+	char reason[64];        /* of LOST: reboot, runner, start, record, gone,
+	                         * or a state of Slurm's; of PENDING: why */
 	int64_t started, ended; /* seconds since 1970; 0: not known */
 	int64_t pid;            /* of the command */
 	bool stopped;           /* somebody asked for its end */
@@ -130,6 +152,13 @@ struct job_status {
 	bool log_cut;       /* lines that match did not fit, the first ones */
 	struct buf log;     /* as it is in the file, whole characters */
 	char id[JOB_ID_MAX + 1]; /* of the run; "-": it has none */
+
+	/* Of a scheduler's job: */
+	char slurm_id[48];    /* "5", "5_3"; or "" */
+	char slurm_state[24]; /* in its own words; "": not asked */
+	char nodes[128];
+	char problem[256]; /* of UNKNOWN */
+	struct job_array array;
 };
 
 int job_look(struct link *link, const struct job_look *q, struct job_status *s,
@@ -153,7 +182,8 @@ struct job_end {
 	struct buf survivors; /* "pid:command ..." */
 };
 
-int job_stop(struct link *link, const char *name, int grace_ms,
+/* "task" as in struct job_look. */
+int job_stop(struct link *link, const char *name, int64_t task, int grace_ms,
     struct job_end *e, const struct until *until, struct err *err);
 
 /* Called for each job of the host, the newest run of it. */

@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "base/str.h"
 #include "job/job.h"
+#include "job/slurm.h"
 #include "job/text.h"
 #include "ssh/exec.h"
 
@@ -20,12 +21,43 @@ static const char *const states[] = {
 	[JOB_EXITED] = "exited",
 	[JOB_KILLED] = "killed",
 	[JOB_LOST] = "lost",
+	[JOB_PENDING] = "pending",
+	[JOB_UNKNOWN] = "unknown",
 };
 
 const char *
 job_state_name(enum job_state s)
 {
 	return states[s];
+}
+
+const char *
+job_lost_words(const char *reason)
+{
+	static const char *const words[][2] = {
+		{ "reboot", "the host was started again" },
+		{ "start", "it never came to run" },
+		{ "record", "the record of its end cannot be read" },
+		{ "TIMEOUT", "its time limit was reached" },
+		{ "PREEMPTED", "Slurm gave its place to another job" },
+		{ "NODE_FAIL", "its node failed" },
+		{ "BOOT_FAIL", "its node could not be started" },
+		{ "REVOKED", "another cluster took it" },
+		{ "gone", "Slurm does not know it any more" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(words[i][0], reason) == 0)
+			return words[i][1];
+	}
+	return "its runner was killed";
+}
+
+bool
+job_state_live(enum job_state s)
+{
+	return s == JOB_RUNNING || s == JOB_STARTING || s == JOB_PENDING;
 }
 
 static int
@@ -64,6 +96,7 @@ struct said {
 	int64_t from, at; /* its bytes begin there, those we asked for here */
 	int64_t lines;    /* how many of the last are wanted; 0: all */
 	char mark[48];    /* stands where the bytes end, in the last line */
+	struct slurm_said slurm;
 };
 
 /* The words whose value is a number. */
@@ -103,6 +136,8 @@ take_word(struct job_status *s, struct said *said, const char *word,
 {
 	int64_t *n = number_of(s, said, word);
 
+	if (slurm_take(&said->slurm, word, value))
+		return 0;
 	if (n != NULL)
 		*n = number(value);
 	else if (strcmp(word, "state") == 0)
@@ -156,6 +191,20 @@ take_line(struct job_status *s, struct said *said, const char *line)
 	return take_word(s, said, word, space + 1);
 }
 
+/* All lines were read. */
+static void
+conclude(struct job_status *s, const struct said *said)
+{
+	take_what(s, said->what);
+	slurm_judge(&said->slurm, s);
+	if (s->state == JOB_RUNNING && strcmp(said->what, "scheduler") == 0) {
+		s->state = JOB_UNKNOWN;
+		snprintf(s->problem, sizeof(s->problem),
+		    "it was given to Slurm: set \"scheduler\": \"slurm\" in the "
+		    "entry of the sandbox");
+	}
+}
+
 /* Lines up to an empty one.  Returns how many bytes they had, 0 if there is no
  * empty line, -1 if they make no sense. */
 static ssize_t
@@ -166,12 +215,13 @@ take_lines(struct job_status *s, struct said *said, const char *data,
 	bool seen = false;
 
 	memset(said, 0, sizeof(*said));
+	slurm_said_init(&said->slurm);
 	while ((nl = memchr(at, '\n', (size_t)(end - at))) != NULL) {
 		char *line;
 		int rc;
 
 		if (nl == at) {
-			take_what(s, said->what);
+			conclude(s, said);
 			return seen ? nl + 1 - data : -1;
 		}
 		line = xstrndup(at, (size_t)(nl - at));
@@ -284,7 +334,7 @@ take_log(struct job_status *s, const struct said *said, const char *data,
     size_t len, size_t max)
 {
 	int64_t want = s->log_offset - said->at, before = said->at - said->from;
-	bool runs = s->state == JOB_RUNNING || s->state == JOB_STARTING;
+	bool runs = job_state_live(s->state) || s->state == JOB_UNKNOWN;
 
 	if (before < 0 || want < 0 || before > (int64_t)len) {
 		s->log_offset = said->at;
@@ -314,6 +364,7 @@ job_status_parse(struct job_status *s, const char *data, size_t len, size_t max,
 
 	status_init(s);
 	n = take_lines(s, &said, data, len);
+	slurm_said_free(&said.slurm);
 	if (n <= 0) {
 		job_status_free(s);
 		return err_set(err, ERR_IO,
@@ -401,18 +452,21 @@ job_look_script(struct buf *script, const struct job_look *q)
 	job_text_set_number(script, "Z", (int64_t)q->max_bytes);
 	job_text_set_number(script, "S", JOB_SEARCH_MAX);
 	job_text_set_number(script, "W", q->wait_s);
-	job_text_add(script, job_text_look);
+	job_text_set_task(script, q->task);
+	job_text_add(script, job_text_look, q->slurm);
 }
 
 int
 job_look(struct link *link, const struct job_look *q, struct job_status *s,
     const struct until *until, struct err *err)
 {
+	struct job_look here = *q;
 	struct buf script, said;
 	int rc;
 
+	here.slurm = link_sandbox(link)->slurm;
 	buf_init(&script, SIZE_MAX);
-	job_look_script(&script, q);
+	job_look_script(&script, &here);
 	rc = ask(link, script.data, LOOK_MS + (int64_t)q->wait_s * 1000, &said,
 	    until, err);
 	if (rc == 0)
@@ -439,8 +493,8 @@ line_of(const struct buf *said, const char *word)
 }
 
 int
-job_stop(struct link *link, const char *name, int grace_ms, struct job_end *e,
-    const struct until *until, struct err *err)
+job_stop(struct link *link, const char *name, int64_t task, int grace_ms,
+    struct job_end *e, const struct until *until, struct err *err)
 {
 	struct buf script, said;
 	char *text;
@@ -450,7 +504,8 @@ job_stop(struct link *link, const char *name, int grace_ms, struct job_end *e,
 	buf_init(&e->survivors, 4096);
 	buf_init(&script, SIZE_MAX);
 	job_text_set_stop(&script, name, grace_ms);
-	job_text_add(&script, job_text_stop);
+	job_text_set_task(&script, task);
+	job_text_add(&script, job_text_stop, link_sandbox(link)->slurm);
 	rc = ask(link, script.data, LOOK_MS + grace_ms, &said, until, err);
 	buf_free(&script);
 	if (rc == 0) {
@@ -472,11 +527,62 @@ job_stop(struct link *link, const char *name, int grace_ms, struct job_end *e,
 	return rc;
 }
 
+/* Jobs of the queue that are ours; the others are told about besides. */
+static void
+note_known(json_t *known, const struct slurm_said *said)
+{
+	char job[24];
+
+	snprintf(job, sizeof(job), "%lld", (long long)said->job);
+	if (said->job > 0)
+		json_object_set_new(known, job, json_true());
+}
+
+static void
+take_other(const char *line, const json_t *known, job_each *each, void *data)
+{
+	struct slurm_row row;
+	struct job_status s;
+	char job[24];
+
+	if (!str_starts(line, "q ") ||
+	    slurm_row_parse(&row, SLURM_QUEUE, line + 2) == -1)
+		return;
+	snprintf(job, sizeof(job), "%lld", (long long)row.job);
+	if (json_object_get(known, job) != NULL)
+		return;
+	status_init(&s);
+	slurm_status(&row, &s);
+	if (job_state_live(s.state))
+		each(data, row.name, &s);
+	job_status_free(&s);
+}
+
+/* "queue ..." and "q ROW" lines up to an empty one.  Returns how many bytes
+ * they had. */
+static size_t
+take_others(const char *text, size_t len, const json_t *known, job_each *each,
+    void *data)
+{
+	const char *at = text, *end = text + len, *nl;
+
+	while (
+	    (nl = memchr(at, '\n', (size_t)(end - at))) != NULL && nl != at) {
+		char *line = xstrndup(at, (size_t)(nl - at));
+
+		take_other(line, known, each, data);
+		free(line);
+		at = nl + 1;
+	}
+	return (size_t)(at - text) + (nl != NULL);
+}
+
 int64_t
 job_list_parse(const char *text, size_t len, job_each *each, void *data,
     struct err *err)
 {
 	const char *at = text, *end = text + len;
+	json_t *known = json_object();
 	int64_t gone;
 
 	while (str_starts(at, "name ")) {
@@ -489,12 +595,17 @@ job_list_parse(const char *text, size_t len, job_each *each, void *data,
 		used = take_lines(&s, &said, at, (size_t)(end - at));
 		if (used > 0)
 			each(data, name, &s);
+		note_known(known, &said.slurm);
+		slurm_said_free(&said.slurm);
 		job_status_free(&s);
 		free(name);
 		if (used <= 0)
 			break;
 		at += used;
 	}
+	if (str_starts(at, "queue "))
+		at += take_others(at, (size_t)(end - at), known, each, data);
+	json_decref(known);
 	if (str_starts(at, "gone ") &&
 	    str_to_int(at + 5, 0, INT64_MAX, &gone) == 0)
 		return gone;
@@ -511,7 +622,8 @@ job_list(struct link *link, int cleanup_days, job_each *each, void *data,
 
 	buf_init(&script, SIZE_MAX);
 	job_text_set_number(&script, "A", cleanup_days);
-	job_text_add(&script, job_text_list);
+	job_text_set_task(&script, 0);
+	job_text_add(&script, job_text_list, link_sandbox(link)->slurm);
 	if (ask(link, script.data, LOOK_MS, &said, until, err) == 0)
 		gone = job_list_parse(said.data, said.len, each, data, err);
 	buf_free(&script);

@@ -157,7 +157,7 @@ add_limit(struct buf *out, const struct job_start *j)
 	if (j->limit_s > 0) {
 		job_text_set_number(&text, "U", j->limit_s);
 		job_text_set_stop(&text, j->name, LIMIT_GRACE_MS);
-		job_text_add(&text, job_text_limit);
+		job_text_add(&text, job_text_limit, false);
 		buf_adds(&text, job_text_stop);
 	}
 	job_text_set(out, "Q", text.data);
@@ -166,7 +166,7 @@ add_limit(struct buf *out, const struct job_start *j)
 
 static void
 make_script(struct buf *out, const struct job_start *j, const char *id,
-    int64_t last)
+    int64_t last, bool slurm)
 {
 	char *log = str_blank(j->log_file)
 	    ? xasprintf(".codex_logs/%s.log", j->name)
@@ -191,7 +191,9 @@ make_script(struct buf *out, const struct job_start *j, const char *id,
 	job_text_set(out, "P", j->after != NULL ? j->after : "");
 	add_exports(out, j->env);
 	add_limit(out, j);
-	job_text_add(out, job_text_start);
+	job_text_set(out, "q_opts", j->slurm != NULL ? j->slurm : "");
+	job_text_set_task(out, 0);
+	job_text_add(out, job_text_start, slurm);
 	free(log);
 	free(meta);
 	free(runner);
@@ -258,6 +260,19 @@ take_numbers(struct job_handle *h, const char *text, int64_t *number,
 	return 0;
 }
 
+/* The scheduler's number before these. */
+static int
+take_queued(struct job_handle *h, const char *text, const char **rest)
+{
+	char number[24];
+	size_t n = strcspn(text, " ");
+
+	snprintf(number, sizeof(number), "%.*s", n < 20 ? (int)n : 20, text);
+	if (str_to_int(number, 1, INT64_MAX, &h->slurm_job) == -1)
+		return -1;
+	return take_numbers(h, text + n, &h->begin, rest);
+}
+
 /* A word and a space; what follows them, or NULL. */
 static const char *
 take_word(char *out, size_t size, const char *text)
@@ -311,6 +326,12 @@ job_answer_parse(struct job_handle *h, const char *text, const char *box,
 		h->log_file = xstrdup(rest);
 		return 0;
 	}
+	if (str_starts(text, "queued ") &&
+	    take_queued(h, text + 7, &rest) == 0) {
+		h->how = JOB_STARTED;
+		h->log_file = xstrdup(rest);
+		return 0;
+	}
 	h->how = JOB_AGAIN;
 	if (str_starts(text, "again ") && take_other(h, text + 6) == 0)
 		return 0;
@@ -337,10 +358,16 @@ find_once(struct link *link, const struct job_start *j, struct job_handle *h,
 
 	if (job_look(link, &q, &s, until, &err) == -1)
 		return -1;
+	/* sbatch may still be on its way to the scheduler. */
+	if (j->slurm != NULL && s.run != 0 && s.slurm_id[0] == '\0') {
+		job_status_free(&s);
+		return -1;
+	}
 	if (s.run == 0 || strcmp(s.id, h->id) != 0) {
 		job_status_free(&s);
 		return 1;
 	}
+	str_to_int(s.slurm_id, 1, INT64_MAX, &h->slurm_job);
 	h->how = JOB_STARTED;
 	h->recovered = true;
 	h->run = s.run;
@@ -412,7 +439,7 @@ job_start(struct link *link, const struct job_start *j, struct job_handle *h,
 		job_new_id(h->id);
 	buf_init(&script, SIZE_MAX);
 	buf_init(&answer, 16384);
-	make_script(&script, j, h->id, last);
+	make_script(&script, j, h->id, last, link_sandbox(link)->slurm);
 	if (script.len > LEASE_SCRIPT_MAX)
 		rc = send_ahead(link, &script, h->id, &limit, err);
 	if (rc == 0) {

@@ -30,9 +30,20 @@ job_text_set_stop(struct buf *out, const char *name, int grace_ms)
 }
 
 void
-job_text_add(struct buf *out, const char *text)
+job_text_set_task(struct buf *out, int64_t task)
+{
+	if (task > 0)
+		job_text_set_number(out, "q_task", task - 1);
+	else
+		buf_adds(out, "q_task=\n");
+}
+
+void
+job_text_add(struct buf *out, const char *text, bool slurm)
 {
 	buf_adds(out, job_text_ident);
 	buf_adds(out, job_text_common);
+	if (slurm)
+		buf_adds(out, job_text_slurm);
 	buf_adds(out, text);
 }

@@ -5,6 +5,7 @@
 #ifndef JOB_TEXT_H
 #define JOB_TEXT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -25,6 +26,10 @@ extern const char job_text_stop[];
 extern const char job_text_limit[];
 /* All of them. */
 extern const char job_text_list[];
+/* What these need besides where jobs go to Slurm. */
+extern const char job_text_slurm[];
+/* What a cluster has. */
+extern const char job_text_cluster[];
 
 /* NAME='value' */
 void job_text_set(struct buf *out, const char *name, const char *value);
@@ -33,7 +38,10 @@ void job_text_set_number(struct buf *out, const char *name, int64_t n);
 /* What job_text_stop has to know. */
 void job_text_set_stop(struct buf *out, const char *name, int grace_ms);
 
+/* q_task='number'; "task" as in struct job_look. */
+void job_text_set_task(struct buf *out, int64_t task);
+
 /* One of the texts, with the functions it uses. */
-void job_text_add(struct buf *out, const char *text);
+void job_text_add(struct buf *out, const char *text, bool slurm);
 
 #endif

@@ -63,8 +63,8 @@ struct mcp_def {
 	const char *version;
 	const char *instructions;
 	const struct tool *const *tools;
-	struct app *app;              /* what the tools share, or NULL */
-	bool list_advanced;           /* tools/list shows advanced tools too */
+	struct app *app;  /* what the tools share, or NULL */
+	unsigned listing; /* of enum arg_listing: what tools/list shows */
 	const struct prompt *prompts; /* see tools/prompt.h; NULL: none */
 	const struct resources
 	    *resources; /* see tools/resource.h; NULL: none */

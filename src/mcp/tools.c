@@ -21,9 +21,9 @@ tools_list_json(const struct mcp_def *def)
 	const struct tool *const *t;
 
 	for (t = def->tools; *t != NULL; t++) {
-		if ((*t)->flags & TOOL_ADVANCED && !def->list_advanced)
+		if ((*t)->flags & TOOL_ADVANCED && !(def->listing & LIST_ALL))
 			continue;
-		json_array_append_new(list, tool_json(*t, def->list_advanced));
+		json_array_append_new(list, tool_json(*t, def->listing));
 	}
 	return list;
 }

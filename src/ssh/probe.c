@@ -41,11 +41,11 @@ static const char script[] =
     "echo \"$p\"; echo =PS=; [ -z \"$p\" ] || ps -o pid=,user= -p "
     "`echo \"$p\" | cut -d, -f2 | tr -d ' ' | paste -s -d, -` 2>/dev/null\n"
     "echo =ROCM=; rocm-smi --showuse --showmeminfo vram --csv 2>/dev/null\n"
+    "echo =SLURM=; command -v sbatch 2>/dev/null\n"
     "echo =END=\n";
 
-/* The text of a section: from behind its line to the next "=" line. */
-static char *
-section(const char *text, const char *name)
+char *
+probe_section(const char *text, const char *name)
 {
 	char *start = xasprintf("=%s=\n", name);
 	const char *at = text, *end;
@@ -64,9 +64,8 @@ section(const char *text, const char *name)
 	return xstrndup(at, (size_t)(end - at));
 }
 
-/* The next line of "*at", ended by NUL; NULL at the end. */
-static char *
-next_line(char **at)
+char *
+probe_line(char **at)
 {
 	char *line;
 
@@ -248,7 +247,7 @@ owner_of(const char *ps, const char *pid, char *out, size_t size)
 	char *copy = xstrdup(ps), *at = copy, *line;
 
 	out[0] = '\0';
-	while ((line = next_line(&at)) != NULL) {
+	while ((line = probe_line(&at)) != NULL) {
 		char p[32], user[64];
 
 		if (sscanf(line, "%31s %63s", p, user) == 2 &&
@@ -266,7 +265,7 @@ gpu_processes(const char *uuid, const char *procs, const char *ps)
 	char *copy = xstrdup(procs), *at = copy, *line, owner[64];
 	json_t *list = json_array();
 
-	while ((line = next_line(&at)) != NULL) {
+	while ((line = probe_line(&at)) != NULL) {
 		const char *id = csv_field(&line);
 		const char *pid = csv_field(&line);
 		double mb = csv_number(&line);
@@ -322,7 +321,7 @@ read_nvidia(struct gpus *g, char *text, const char *procs, const char *ps)
 {
 	char *line;
 
-	while ((line = next_line(&text)) != NULL) {
+	while ((line = probe_line(&text)) != NULL) {
 		bool none = str_starts(line, "No devices");
 		double index = csv_number(&line);
 		double util = csv_number(&line);
@@ -381,7 +380,7 @@ read_rocm(struct gpus *g, char *text)
 {
 	char *line, *header = NULL;
 
-	while ((line = next_line(&text)) != NULL) {
+	while ((line = probe_line(&text)) != NULL) {
 		double util, used, total;
 		json_t *o;
 
@@ -431,13 +430,31 @@ score(double load, double count, double used_pct, const struct gpus *g)
 	    3);
 }
 
+/* A cluster that nobody said is one. */
+static void
+set_scheduler(json_t *o, const char *text)
+{
+	char *slurm = probe_section(text, "SLURM");
+
+	if (slurm[0] == '/')
+		json_object_set_new(o, "scheduler_found",
+		    json_string("slurm: to run jobs on its compute nodes, set "
+		                "\"scheduler\": \"slurm\" in the entry of "
+		                "this sandbox"));
+	free(slurm);
+}
+
 json_t *
 probe_parse(const char *text)
 {
-	char *cpu = section(text, "CPU"), *ncpu = section(text, "NCPU");
-	char *mem = section(text, "MEM"), *disk = section(text, "DISK");
-	char *gpu = section(text, "GPU"), *procs = section(text, "GPUPROC");
-	char *ps = section(text, "PS"), *rocm = section(text, "ROCM");
+	char *cpu = probe_section(text, "CPU"),
+	     *ncpu = probe_section(text, "NCPU");
+	char *mem = probe_section(text, "MEM"),
+	     *disk = probe_section(text, "DISK");
+	char *gpu = probe_section(text, "GPU"),
+	     *procs = probe_section(text, "GPUPROC");
+	char *ps = probe_section(text, "PS"),
+	     *rocm = probe_section(text, "ROCM");
 	struct gpus g = { .list = json_array() };
 	double load, count, used_pct;
 	json_t *o = json_object();
@@ -466,6 +483,7 @@ probe_parse(const char *text)
 	free(procs);
 	free(ps);
 	free(rocm);
+	set_scheduler(o, text);
 	return o;
 }
 

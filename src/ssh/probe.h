@@ -22,4 +22,10 @@ json_t *probe_parse(const char *text);
  * null. */
 json_t *probe_disk(const char *text);
 
+/* What several that print sections share: the text of one, from behind its
+ * line "=NAME=" to the next that begins with "=" (caller frees); and the next
+ * line of "*at" that is not empty, ended by NUL, or NULL. */
+char *probe_section(const char *text, const char *name);
+char *probe_line(char **at);
+
 #endif

@@ -57,6 +57,18 @@ app_free(struct app *app)
 	free(app);
 }
 
+bool
+app_has_cluster(const struct app *app)
+{
+	size_t i;
+
+	for (i = 0; i < app->config.count; i++) {
+		if (app->config.sandboxes[i].slurm)
+			return true;
+	}
+	return false;
+}
+
 const struct sandbox *
 app_active(struct app *app)
 {

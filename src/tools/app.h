@@ -28,6 +28,9 @@ struct app *app_new(const char *config_file, const json_t *first, bool brief);
 struct app *app_new_only(const json_t *entry);
 void app_free(struct app *app);
 
+/* Is one of its sandboxes a cluster? */
+bool app_has_cluster(const struct app *app);
+
 /* The sandbox a tool was asked for; "" or NULL is the active one. */
 const struct sandbox *app_sandbox(struct app *app, const char *name,
     struct err *err);

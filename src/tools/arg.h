@@ -41,6 +41,7 @@ struct arg {
 	bool unsaid;                /* INT: the default stands for "absent",
 	                             * and nobody is told of it */
 	bool advanced;              /* listed only with the advanced tools */
+	bool cluster;               /* listed where a sandbox is a cluster */
 	bool secret;                /* its value never appears in an error */
 	int64_t min, max;           /* INT, NUMBER: inclusive; both 0: any */
 	int64_t dflt;               /* INT, BOOL */
@@ -72,8 +73,14 @@ void arg_allowed(const struct arg *a, char *out, size_t size);
 /* The default as JSON, or NULL if there is none to speak of. */
 json_t *arg_default(const struct arg *a);
 
-/* JSON Schema of an object with these arguments, the advanced ones or not. */
-json_t *args_schema(const struct arg *args, bool advanced);
+/* What is listed besides the plain things. */
+enum arg_listing {
+	LIST_ALL = 1 << 0,     /* all there is: the advanced tools are wanted */
+	LIST_CLUSTER = 1 << 1, /* what is of use with a cluster */
+};
+
+/* JSON Schema of an object with these arguments. */
+json_t *args_schema(const struct arg *args, unsigned listing);
 
 enum out_type {
 	OUT_END,
@@ -94,10 +101,11 @@ struct out {
 	const char *help;
 	bool always;   /* present in every successful result */
 	bool nullable; /* may be null: not known */
+	bool cluster;  /* as of an argument */
 	const struct out *fields;
 };
 
 /* JSON Schema of an object with these fields. */
-json_t *outs_schema(const struct out *outs);
+json_t *outs_schema(const struct out *outs, unsigned listing);
 
 #endif

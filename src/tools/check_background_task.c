@@ -32,7 +32,7 @@ struct check_args {
 
 static const struct arg args[] = {
 	{ ARG(tmux_session), .type = ARG_STRING, .dflt_str = "",
-	    .help = "Name of the job." },
+	    .help = "Name of the job; NAME[3] for a task of an array." },
 	{ ARG(log_file), .type = ARG_STRING, .dflt_str = "",
 	    .help = "Its log, for a job that another server started." },
 	{ ARG(watch_id), .type = ARG_INT, .min = 0, .max = INT64_MAX,
@@ -83,8 +83,7 @@ status_json(const struct job_status *s, const char *name,
 	jobs_set_status(o, s);
 	buf_init(&text, SIZE_MAX);
 	jobs_log_text(&text, s->log.data, s->log.len);
-	if (s->log_size < 0 && s->state != JOB_STARTING &&
-	    s->state != JOB_RUNNING)
+	if (s->log_size < 0 && !job_state_live(s->state))
 		buf_adds(&text, "[log file not found]");
 	json_object_set_new(o, "log_tail", utf8_json(text.data, text.len));
 	buf_free(&text);
@@ -95,7 +94,7 @@ status_json(const struct job_status *s, const char *name,
 		json_object_set_new(o, "truncated", json_true());
 	if (s->log_cut)
 		json_object_set_new(o, "log_cut", json_true());
-	if (s->tmux && (s->state == JOB_RUNNING || s->state == JOB_STARTING))
+	if (s->tmux && job_state_live(s->state))
 		jobs_set_attach(o, sb, name);
 	return o;
 }
@@ -139,7 +138,10 @@ look(struct call *call, const struct check_args *a, struct link *link,
     const char *grep, json_t **result, struct err *err)
 {
 	char name[JOB_NAME_MAX + 1];
+	int64_t task = jobs_name(name, a->tmux_session);
+	const char *label = task > 0 ? a->tmux_session : name;
 	struct job_look q = {
+		.task = task,
 		.name = name,
 		.id = a->id,
 		.log_file = a->log_file,
@@ -151,11 +153,10 @@ look(struct call *call, const struct check_args *a, struct link *link,
 	};
 	struct job_status s;
 
-	job_name(name, a->tmux_session);
 	if (job_look(link, &q, &s, &call->until, err) == -1) {
 		if (err->code == ERR_CANCELLED || err->code == ERR_INVALID)
 			return -1;
-		*result = unknown_json(name, err);
+		*result = unknown_json(label, err);
 		return 0;
 	}
 	if (s.state == JOB_NONE) {
@@ -165,7 +166,7 @@ look(struct call *call, const struct check_args *a, struct link *link,
 		    "list_background_tasks tells which there are",
 		    name, link_sandbox(link)->name);
 	}
-	*result = status_json(&s, name, link_sandbox(link));
+	*result = status_json(&s, label, link_sandbox(link));
 	job_status_free(&s);
 	return 0;
 }

@@ -11,6 +11,8 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "ssh/exec.h"
+#include "tools/cluster_args.h"
+#include "tools/exec_compute.h"
 #include "tools/exec_job.h"
 #include "tools/remote.h"
 #include "tools/tool.h"
@@ -25,10 +27,15 @@ struct exec_bash_args {
 	int64_t max_output_chars;
 	int on_timeout;
 	const char *sandbox_name;
+	int on;
+	struct submit slurm;
 };
 
 enum { ON_TIMEOUT_KILL, ON_TIMEOUT_BACKGROUND };
 static const char *const on_timeout[] = { "kill", "background", NULL };
+
+enum { ON_LOGIN, ON_COMPUTE };
+static const char *const places[] = { "login", "compute", NULL };
 
 #define ARG(field) \
 	.name = #field, .offset = offsetof(struct exec_bash_args, field)
@@ -52,6 +59,11 @@ static const struct arg args[] = {
 	            "in the result; stdout then has both streams." },
 	{ ARG(sandbox_name), .type = ARG_STRING, .dflt_str = "",
 	    .help = "Sandbox to run it on; the active one if empty." },
+	{ ARG(on), .type = ARG_ENUM, .dflt_str = "login", .choices = places,
+	    .cluster = true,
+	    .help = "On a cluster: the login node, or an allocation of "
+	            "compute nodes." },
+	{ ARG(slurm), CLUSTER_ARG_SLURM },
 	{ 0 },
 };
 
@@ -218,6 +230,22 @@ result_json(const struct exec_result *res, struct link *link)
 	return o;
 }
 
+/* Where it is to run is a place that there is. */
+static int
+check_place(const struct exec_bash_args *a, const struct sandbox *sb,
+    struct err *err)
+{
+	if (a->on == ON_COMPUTE && !sb->slurm)
+		return err_set(err, ERR_INVALID,
+		    "argument 'on': %s is no cluster; if it is, set "
+		    "\"scheduler\": \"slurm\" in its entry",
+		    sb->name);
+	if (a->on == ON_LOGIN && submit_given(&a->slurm))
+		return err_set(err, ERR_INVALID,
+		    "argument 'slurm' needs 'on' to be \"compute\"");
+	return 0;
+}
+
 static int
 run(struct call *call, const void *given, json_t **result, struct err *err)
 {
@@ -235,21 +263,25 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 	};
 	struct exec_result res;
 	struct link *link;
+	int rc;
 
 	if (str_blank(a->command))
 		return err_set(err, ERR_INVALID,
 		    "argument 'command' must not be empty");
 	link = remote_link(call, a->sandbox_name, err);
-	if (link == NULL)
+	if (link == NULL || check_place(a, link_sandbox(link), err) == -1)
 		return -1;
 	if (str_blank(req.cwd))
 		req.cwd = link_sandbox(link)->workdir;
 	if (a->on_timeout == ON_TIMEOUT_BACKGROUND)
 		return exec_job_run(call, link,
 		    &(struct exec_job){ a->command, req.cwd, a->timeout_s,
-		        req.max_chars },
+		        req.max_chars, a->on == ON_COMPUTE ? &a->slurm : NULL },
 		    result, err);
-	if (exec_run(link, &req, &res, &call->until, err) == -1)
+	rc = a->on == ON_COMPUTE
+	    ? exec_compute(link, &req, &a->slurm, &res, &call->until, err)
+	    : exec_run(link, &req, &res, &call->until, err);
+	if (rc == -1)
 		return -1;
 	add_markers(&res, a->timeout_s);
 	*result = result_json(&res, link);

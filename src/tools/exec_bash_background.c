@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "job/job.h"
+#include "tools/cluster_args.h"
 #include "tools/jobs.h"
 #include "tools/remote.h"
 #include "tools/tool.h"
@@ -28,6 +29,7 @@ struct background_args {
 	struct watching_args watch;
 	bool codex_wakeup;
 	const char *codex_command;
+	struct submit slurm;
 };
 
 #define ARG(field) \
@@ -66,6 +68,7 @@ static const struct arg args[] = {
 	{ ARG(codex_wakeup), .advanced = true, .type = ARG_BOOL,
 	    .help = "Wake an agent for each event." },
 	MORE(codex_command, "Which agent."),
+	{ ARG(slurm), CLUSTER_ARG_SLURM },
 	{ 0 },
 };
 
@@ -77,6 +80,7 @@ static const struct out outputs[] = {
 	{ "log_file", OUT_STRING, "On the sandbox.", .always = true },
 	{ "sandbox", OUT_STRING, NULL, .always = true },
 	{ "run", OUT_INT, "How many runs had this name." },
+	{ "slurm_job_id", OUT_STRING, "Its number in Slurm.", .cluster = true },
 	{ "attach_command", OUT_STRING, "For a person who wants to look." },
 	{ "launch_recovered", OUT_BOOL,
 	    "The connection broke, but the job was started." },
@@ -139,6 +143,9 @@ handle_json(const struct job_handle *h, const struct sandbox *sb)
 	    utf8_json(h->log_file, strlen(h->log_file)));
 	json_object_set_new(o, "sandbox", json_string(sb->name));
 	json_object_set_new(o, "run", json_integer(h->run));
+	if (h->slurm_job > 0)
+		json_object_set_new(o, "slurm_job_id",
+		    json_sprintf("%lld", (long long)h->slurm_job));
 	if (h->tmux)
 		jobs_set_attach(o, sb, h->name);
 	if (h->recovered)
@@ -275,10 +282,22 @@ guard_end(struct guard *g, const struct background_args *a,
 	watching_set_note(result, g->notes);
 }
 
+/* What the watchdog brings back, Slurm does not run again from its start. */
+static int
+options(struct buf *out, const struct background_args *a,
+    const struct sandbox *sb, struct err *err)
+{
+	struct submit wish = a->slurm;
+
+	if (sb->slurm && a->watch.auto_resume && wish.requeue == -1)
+		wish.requeue = 0;
+	return cluster_options(out, sb, &wish, true, err);
+}
+
 static int
 start(struct call *call, const struct background_args *a,
-    const struct sandbox *sb, const struct guard *g, struct job_handle *h,
-    struct err *err)
+    const struct sandbox *sb, const struct guard *g, const char *slurm,
+    struct job_handle *h, struct err *err)
 {
 	int rc = job_start(links_get(call->app->links, sb),
 	    &(struct job_start){
@@ -291,6 +310,7 @@ start(struct call *call, const struct background_args *a,
 	        .key = a->idempotency_key,
 	        .env = a->env,
 	        .metadata = a->watch.metadata_json,
+	        .slurm = sb->slurm ? slurm : NULL,
 	    },
 	    h, &call->until, err);
 
@@ -309,15 +329,19 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 	const struct sandbox *sb = app_sandbox(call->app, a->sandbox_name, err);
 	struct guard guard = { 0 };
 	struct job_handle h;
+	struct buf slurm;
 	int rc;
 
 	if (sb == NULL || check(a, err) == -1)
 		return -1;
 	job_name(guard.name, a->session_name);
 	job_new_id(guard.id);
-	rc = guard_begin(&guard, call, a, sb, err);
+	buf_init(&slurm, SIZE_MAX);
+	rc = options(&slurm, a, sb, err);
+	if (rc == 0)
+		rc = guard_begin(&guard, call, a, sb, err);
 	if (rc == 0) {
-		rc = start(call, a, sb, &guard, &h, err);
+		rc = start(call, a, sb, &guard, slurm.data, &h, err);
 		if (rc == -1)
 			guard_drop(&guard, call, h.maybe, result);
 	}
@@ -327,6 +351,7 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 		remote_set_news(*result, links_get(call->app->links, sb));
 		job_handle_free(&h);
 	}
+	buf_free(&slurm);
 	guard_free(&guard);
 	return rc;
 }

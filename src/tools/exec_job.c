@@ -15,6 +15,7 @@
 #include "base/utf8.h"
 #include "job/job.h"
 #include "ssh/capture.h"
+#include "tools/cluster_args.h"
 #include "tools/jobs.h"
 #include "tools/remote.h"
 
@@ -29,18 +30,28 @@ start_once(struct link *link, const struct exec_job *e, struct job_handle *h,
     const struct until *until, struct err *err)
 {
 	char name[JOB_NAME_MAX + 1], log[JOB_NAME_MAX + 32];
+	struct buf options;
+	int rc = 0;
 
 	job_name(name, "");
 	snprintf(log, sizeof(log), "~/.codex_logs/%s.log", name);
-	return job_start(link,
-	    &(struct job_start){
-	        .name = name,
-	        .command = e->command,
-	        .cwd = e->cwd != NULL ? e->cwd : "",
-	        .log_file = log,
-	        .key = "",
-	    },
-	    h, until, err);
+	buf_init(&options, SIZE_MAX);
+	if (e->slurm != NULL)
+		rc = cluster_options(&options, link_sandbox(link), e->slurm,
+		    false, err);
+	if (rc == 0)
+		rc = job_start(link,
+		    &(struct job_start){
+		        .name = name,
+		        .command = e->command,
+		        .cwd = e->cwd != NULL ? e->cwd : "",
+		        .log_file = log,
+		        .key = "",
+		        .slurm = e->slurm != NULL ? options.data : NULL,
+		    },
+		    h, until, err);
+	buf_free(&options);
+	return rc;
 }
 
 /* A name is made of the time and little chance; another client may have made

@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
+#include "job/submit.h"
 #include "ssh/link.h"
 #include "tools/call.h"
 
@@ -16,6 +17,7 @@ struct exec_job {
 	const char *cwd; /* or NULL */
 	int64_t timeout_s;
 	size_t max_chars;
+	const struct submit *slurm; /* on compute nodes; NULL: on the host */
 };
 
 /* *result gets the fields of exec_bash; if it runs on, its handle. */

@@ -3,13 +3,36 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/mem.h"
 #include "base/quote.h"
 #include "base/str.h"
 #include "base/utf8.h"
 #include "ssh/clean.h"
+
+int64_t
+jobs_name(char out[JOB_NAME_MAX + 1], const char *given)
+{
+	const char *open = strrchr(given, '[');
+	char number[16];
+	int64_t task;
+	size_t n = open != NULL ? strspn(open + 1, "0123456789") : 0;
+
+	if (n > 0 && n < 10 && strcmp(open + 1 + n, "]") == 0) {
+		char *base = xstrndup(given, (size_t)(open - given));
+
+		snprintf(number, sizeof(number), "%.*s", (int)n, open + 1);
+		job_name(out, base);
+		free(base);
+		return str_to_int(number, 0, INT32_MAX, &task) == 0 ? task + 1
+		                                                    : 0;
+	}
+	job_name(out, given);
+	return 0;
+}
 
 bool
 jobs_variable_name(const char *name)
@@ -93,7 +116,7 @@ set_time(json_t *o, const char *name, int64_t when)
 bool
 jobs_ended(const struct job_status *s)
 {
-	return s->state != JOB_RUNNING && s->state != JOB_STARTING;
+	return !job_state_live(s->state) && s->state != JOB_UNKNOWN;
 }
 
 void
@@ -119,30 +142,57 @@ jobs_drop_frame(struct buf *log, const struct job_status *s)
 	}
 }
 
-const char *
-jobs_lost_reason(const struct job_status *s)
+static void
+set_array(json_t *o, const struct job_array *a)
 {
-	if (strcmp(s->reason, "reboot") == 0)
-		return "the host was started again";
-	if (strcmp(s->reason, "start") == 0)
-		return "it never came to run";
-	if (strcmp(s->reason, "record") == 0)
-		return "the record of its end cannot be read";
-	return "its runner was killed";
+	json_t *tasks = json_object();
+
+	json_object_set_new(tasks, "pending", json_integer(a->pending));
+	json_object_set_new(tasks, "running", json_integer(a->running));
+	json_object_set_new(tasks, "completed", json_integer(a->completed));
+	json_object_set_new(tasks, "failed", json_integer(a->failed));
+	json_object_set_new(tasks, "cancelled", json_integer(a->cancelled));
+	json_object_set_new(tasks, "lost", json_integer(a->lost));
+	if (a->bad[0] != '\0')
+		json_object_set_new(tasks, "bad", json_string(a->bad));
+	json_object_set_new(o, "array", tasks);
+}
+
+static void
+set_text(json_t *o, const char *name, const char *text)
+{
+	if (text[0] != '\0')
+		json_object_set_new(o, name, utf8_json(text, strlen(text)));
+}
+
+static void
+set_slurm(json_t *o, const struct job_status *s)
+{
+	set_text(o, "slurm_job_id", s->slurm_id);
+	set_text(o, "slurm_state", s->slurm_state);
+	set_text(o, "nodes", s->nodes);
+	set_text(o, "problem", s->problem);
+	if (s->array.is)
+		set_array(o, &s->array);
 }
 
 void
 jobs_set_status(json_t *o, const struct job_status *s)
 {
 	json_object_set_new(o, "state", json_string(job_state_name(s->state)));
-	json_object_set_new(o, "running", json_boolean(!jobs_ended(s)));
+	json_object_set_new(o, "running",
+	    s->state == JOB_UNKNOWN ? json_null()
+	                            : json_boolean(!jobs_ended(s)));
 	if (s->exit_code != -1)
 		json_object_set_new(o, "exit_code", json_integer(s->exit_code));
 	if (s->signal != 0)
 		json_object_set_new(o, "signal", json_integer(s->signal));
 	if (s->state == JOB_LOST)
 		json_object_set_new(o, "reason",
-		    json_string(jobs_lost_reason(s)));
+		    json_string(job_lost_words(s->reason)));
+	else if (s->state == JOB_PENDING)
+		set_text(o, "reason", s->reason);
+	set_slurm(o, s);
 	if (s->orphans > 0)
 		json_object_set_new(o, "orphans", json_integer(s->orphans));
 	if (s->stopped)

@@ -37,6 +37,7 @@ static const struct out job_outputs[] = {
 	{ "tmux_session", OUT_STRING, "Name of the job.", .always = true },
 	{ "sandbox", OUT_STRING, NULL, .always = true },
 	JOBS_STATUS_OUTPUTS,
+	{ "problem", OUT_STRING, "Why nothing is known.", .cluster = true },
 	{ 0 },
 };
 
@@ -69,8 +70,8 @@ each(void *data, const char *name, struct job_status *s)
 	struct listing *l = data;
 	json_t *o;
 
-	if (l->running_only && s->state != JOB_RUNNING &&
-	    s->state != JOB_STARTING)
+	if (l->running_only && !job_state_live(s->state) &&
+	    s->state != JOB_UNKNOWN)
 		return;
 	o = json_object();
 	json_object_set_new(o, "tmux_session", utf8_json(name, strlen(name)));

@@ -29,8 +29,8 @@ static const struct out sandbox_outputs[] = {
 	{ "limitation", OUT_STRING, "What cannot be done there (SFTP only)." },
 	{ "host_key_added", OUT_STRING, "A new host key was remembered." },
 	{ "resources", OUT_OBJECT,
-	    "cpu, memory, disk, gpu, gpu_free_mb, idle_score; null is not "
-	    "measured." },
+	    "cpu, memory, disk, gpu, gpu_free_mb, idle_score; of a cluster "
+	    "partitions, gpus, jobs, idle_score; null is not measured." },
 	{ 0 },
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/utf8.h"
 #include "config/dirs.h"
+#include "job/cluster.h"
 #include "ssh/login.h"
 #include "ssh/probe.h"
 #include "tools/every.h"
@@ -41,7 +42,8 @@ static void
 set_resources(json_t *o, struct link *link, const struct until *until)
 {
 	struct err err;
-	json_t *r = probe_run(link, until, &err);
+	json_t *r = link_sandbox(link)->slurm ? cluster_run(link, until, &err)
+	                                      : probe_run(link, until, &err);
 
 	if (r == NULL) {
 		r = json_object();

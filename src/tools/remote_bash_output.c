@@ -106,7 +106,8 @@ add_status(struct buf *text, struct job_status *s, const char *filter)
 	jobs_log_text(text, s->log.data, s->log.len);
 	if (s->state == JOB_LOST) {
 		remote_ssh_new_line(text);
-		buf_addf(text, "[the job was lost: %s]\n", jobs_lost_reason(s));
+		buf_addf(text, "[the job was lost: %s]\n",
+		    job_lost_words(s->reason));
 	}
 }
 

@@ -76,7 +76,7 @@ arg_shape(const struct arg *a)
 	case ARG_MAP:
 		return map_of(typed("string"));
 	case ARG_OBJECT:
-		return args_schema(a->fields, true);
+		return args_schema(a->fields, LIST_ALL);
 	case ARG_JSON:
 		return typed("object");
 	case ARG_STRING:
@@ -111,6 +111,14 @@ arg_default(const struct arg *a)
 	return NULL;
 }
 
+static bool
+listed(bool advanced, bool cluster, unsigned listing)
+{
+	if (listing & LIST_ALL)
+		return true;
+	return !advanced && (!cluster || listing & LIST_CLUSTER);
+}
+
 /* An object schema; "required" is left out when nothing is. */
 static json_t *
 object_schema(json_t *properties, json_t *required)
@@ -125,7 +133,7 @@ object_schema(json_t *properties, json_t *required)
 }
 
 json_t *
-args_schema(const struct arg *args, bool advanced)
+args_schema(const struct arg *args, unsigned listing)
 {
 	json_t *properties = json_object();
 	json_t *required = json_array();
@@ -134,7 +142,7 @@ args_schema(const struct arg *args, bool advanced)
 	for (a = args; a != NULL && a->type != ARG_END; a++) {
 		json_t *o, *dflt;
 
-		if (a->advanced && !advanced)
+		if (!listed(a->advanced, a->cluster, listing))
 			continue;
 		o = arg_shape(a);
 		dflt = arg_default(a);
@@ -162,7 +170,7 @@ either(json_t *a, json_t *b)
 }
 
 static json_t *
-out_shape(const struct out *f)
+out_shape(const struct out *f, unsigned listing)
 {
 	switch (f->type) {
 	case OUT_INT:
@@ -172,10 +180,10 @@ out_shape(const struct out *f)
 	case OUT_BOOL:
 		return typed("boolean");
 	case OUT_OBJECT:
-		return f->fields != NULL ? outs_schema(f->fields)
+		return f->fields != NULL ? outs_schema(f->fields, listing)
 		                         : typed("object");
 	case OUT_OBJECTS:
-		return list_of(outs_schema(f->fields));
+		return list_of(outs_schema(f->fields, listing));
 	case OUT_STRINGS:
 		return list_of(typed("string"));
 	case OUT_INTS:
@@ -192,15 +200,18 @@ out_shape(const struct out *f)
 /* Without descriptions, which are for the manual: clients check results by
  * this and show it to nobody, and the list of tools has to stay small. */
 json_t *
-outs_schema(const struct out *outs)
+outs_schema(const struct out *outs, unsigned listing)
 {
 	json_t *properties = json_object();
 	json_t *required = json_array();
 	const struct out *f;
 
 	for (f = outs; f != NULL && f->type != OUT_END; f++) {
-		json_t *o = out_shape(f);
+		json_t *o;
 
+		if (!listed(false, f->cluster, listing))
+			continue;
+		o = out_shape(f, listing);
 		if (f->nullable)
 			o = either(o, typed("null"));
 		json_object_set_new(properties, f->name, o);

@@ -68,6 +68,7 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 	const struct stop_args *a = given;
 	struct link *link = remote_link(call, a->sandbox_name, err);
 	char name[JOB_NAME_MAX + 1];
+	int64_t task;
 	struct job_end e;
 	int rc;
 
@@ -76,16 +77,16 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 	if (str_blank(a->tmux_session))
 		return err_set(err, ERR_INVALID,
 		    "argument 'tmux_session' must name the job");
-	job_name(name, a->tmux_session);
-	rc = job_stop(link, name, (int)(a->grace_s * 1000), &e, &call->until,
-	    err);
+	task = jobs_name(name, a->tmux_session);
+	rc = job_stop(link, name, task, (int)(a->grace_s * 1000), &e,
+	    &call->until, err);
 	if (rc == 0 && e.state == JOB_NONE)
 		rc = err_set(err, ERR_NOT_FOUND,
 		    "there is no job named '%s' on %s; list_background_tasks "
 		    "tells which there are",
 		    name, link_sandbox(link)->name);
 	if (rc == 0) {
-		*result = end_json(&e, name);
+		*result = end_json(&e, task > 0 ? a->tmux_session : name);
 		remote_set_sandbox(*result, link, a->sandbox_name);
 	}
 	buf_free(&e.survivors);

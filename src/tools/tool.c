@@ -68,7 +68,7 @@ hints_json(const struct hints *h)
 }
 
 json_t *
-tool_json(const struct tool *tool, bool advanced)
+tool_json(const struct tool *tool, unsigned listing)
 {
 	json_t *o = json_object();
 
@@ -77,10 +77,10 @@ tool_json(const struct tool *tool, bool advanced)
 	json_object_set_new(o, "description", json_string(tool->description));
 	json_object_set_new(o, "inputSchema",
 	    tool->schema != NULL ? json_loads(tool->schema, 0, NULL)
-	                         : args_schema(tool->args, advanced));
+	                         : args_schema(tool->args, listing));
 	if (tool->outputs != NULL)
 		json_object_set_new(o, "outputSchema",
-		    outs_schema(tool->outputs));
+		    outs_schema(tool->outputs, listing));
 	json_object_set_new(o, "annotations", hints_json(&tool->hints));
 	return o;
 }

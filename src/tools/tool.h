@@ -66,8 +66,8 @@ const char *tool_nearest(const struct tool *const *table, const char *name);
 int tool_run(const struct tool *tool, struct call *call,
     const json_t *arguments, json_t **result, struct err *err);
 
-/* The tool as an entry of tools/list, with its advanced arguments or not. */
-json_t *tool_json(const struct tool *tool, bool advanced);
+/* The tool as an entry of tools/list; "listing" is of enum arg_listing. */
+json_t *tool_json(const struct tool *tool, unsigned listing);
 
 /* Are advanced tools listed?  (REMOTE_SANDBOX_EXPOSE_ADVANCED_TOOLS) */
 bool tool_advanced_listed(void);

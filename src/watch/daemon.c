@@ -241,6 +241,7 @@ no_sandbox(struct daemon *d, struct watch *w, const struct err *why)
 {
 	struct observation o = { .error = why->msg,
 		.reason = "",
+		.slurm_state = "",
 		.boot_id = "",
 		.checkpoint_error = "" };
 

@@ -138,7 +138,8 @@ look_script(struct buf *out, const struct watch *w, const struct look_query *q,
 		.last_lines = q->log_lines,
 		.since = -1,
 		.max_bytes = q->log_max,
-		.grep = "" };
+		.grep = "",
+		.slurm = q->slurm };
 
 	look_job(w, name, id);
 	buf_adds(out, "(\n");
@@ -250,6 +251,11 @@ take_job(struct look *l, const struct watch *w)
 	o->superseded = l->job.newest > l->job.run;
 	look_job(w, l->name, id);
 	look_job_run(o->job_run, l->name, l->job.id);
+	o->slurm_state = l->job.slurm_state;
+	if (l->job.state == JOB_UNKNOWN) {
+		o->seen = SEEN_UNREACHABLE;
+		err_set(&l->err, ERR_IO, "%s", l->job.problem);
+	}
 	clean_text(&l->log, l->job.log.data, l->job.log.len);
 	keep_end(&l->log, LOOK_LOG_MAX);
 	o->log_tail = l->job.log_size >= 0 ? l->log.data : NULL;
@@ -263,7 +269,7 @@ look_init(struct look *l)
 	buf_init(&l->checkpoint, SIZE_MAX);
 	l->seen.seen = SEEN_UNREACHABLE;
 	l->seen.exit_code = -1;
-	l->seen.reason = "";
+	l->seen.reason = l->seen.slurm_state = "";
 	l->seen.error = l->err.msg;
 	l->seen.boot_id = l->boot_id;
 	l->seen.checkpoint_error = l->checkpoint_error;
@@ -292,8 +298,10 @@ look_parse(struct look *l, const struct watch *w, const struct look_query *q,
 	nl = memchr(rest, '\n', left);
 	if (nl == NULL)
 		return 0;
-	snprintf(l->boot_id, sizeof(l->boot_id), "%.*s",
-	    nl - rest < 60 ? (int)(nl - rest) : 60, rest);
+	/* A job of a cluster runs elsewhere. */
+	if (l->job.slurm_id[0] == '\0')
+		snprintf(l->boot_id, sizeof(l->boot_id), "%.*s",
+		    nl - rest < 60 ? (int)(nl - rest) : 60, rest);
 	take_checkpoint(l, w, q, mark, nl + 1, left - (size_t)(nl + 1 - rest));
 	return 0;
 }
@@ -359,10 +367,12 @@ ask(struct look *l, struct link *link, const struct watch *w,
 
 void
 watch_look(struct look *l, struct link *link, const struct watch *w,
-    const struct look_query *q, const struct until *until)
+    const struct look_query *given, const struct until *until)
 {
+	struct look_query here = *given, *q = &here;
 	struct err err = ERR_INIT;
 
+	here.slurm = link_sandbox(link)->slurm;
 	look_init(l);
 	if (ask(l, link, w, q, until, &err) == 0)
 		return;

@@ -33,6 +33,7 @@ struct look {
 struct look_query {
 	int64_t log_lines;
 	size_t log_max, checkpoint_max;
+	bool slurm; /* set by watch_look(): the host is a cluster */
 };
 
 /* Never fails: a host that is not reached is an observation.  look_free() it

@@ -48,7 +48,7 @@ watch_resume(struct link *link, const struct watch *w, struct observation *o,
 	memset(o, 0, sizeof(*o));
 	memset(err, 0, sizeof(*err));
 	o->error = err->msg;
-	o->reason = o->boot_id = o->checkpoint_error = "";
+	o->reason = o->boot_id = o->checkpoint_error = o->slurm_state = "";
 	look_resume_name(w, name);
 	look_job(w, last, id);
 	rc = job_start(link,
@@ -61,6 +61,7 @@ watch_resume(struct link *link, const struct watch *w, struct observation *o,
 	        .key = key,
 	        .env = env,
 	        .inherit = true,
+	        .slurm = link_sandbox(link)->slurm ? " " : NULL,
 	    },
 	    &h, until, err);
 	judge(rc, &h, o, err);

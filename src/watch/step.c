@@ -143,12 +143,14 @@ ended(struct step *s, const struct watch *old, const struct observation *o,
 {
 	struct watch *w = &s->watch;
 	bool good = o->state == JOB_EXITED && o->exit_code == 0;
-	json_t *extras = json_pack("{s:i}", "exit_code", o->exit_code);
-	char how[64];
+	json_t *extras = json_object();
+	char how[128];
 
 	if (is_resumed(old, o))
 		resume_started(s, now);
-	w->last_exit_code = o->exit_code;
+	w->last_exit_code = o->exit_code == -1 ? WATCH_NO_CODE : o->exit_code;
+	json_object_set_new(extras, "exit_code",
+	    o->exit_code == -1 ? json_null() : json_integer(o->exit_code));
 	if (good) {
 		end(s, WATCH_COMPLETED, STATE_COMPLETED);
 		tell(s, EVENT_COMPLETED, extras, now,
@@ -156,10 +158,21 @@ ended(struct step *s, const struct watch *old, const struct observation *o,
 		    w->tmux_session, w->sandbox_name);
 		return;
 	}
-	snprintf(how, sizeof(how), "exit code %d", o->exit_code);
-	if (o->state == JOB_KILLED) {
+	if (o->exit_code == -1)
+		snprintf(how, sizeof(how), "it left no status");
+	else
+		snprintf(how, sizeof(how), "exit code %d", o->exit_code);
+	if (o->state == JOB_KILLED && o->signal != 0) {
 		json_object_set_new(extras, "signal", json_integer(o->signal));
 		snprintf(how, sizeof(how), "killed by signal %d", o->signal);
+	}
+	if (o->slurm_state[0] != '\0') {
+		size_t n = strlen(how);
+
+		snprintf(how + n, sizeof(how) - n, ", %.24s in Slurm's words",
+		    o->slurm_state);
+		json_object_set_new(extras, "slurm_state",
+		    json_string(o->slurm_state));
 	}
 	if (o->stopped)
 		json_object_set_new(extras, "stopped", json_true());
@@ -208,11 +221,7 @@ lost_words(const struct observation *o)
 		return "the host does not know it";
 	if (o->orphans > 0)
 		return "its runner was killed, but processes of it still run";
-	if (o->state == JOB_KILLED || strcmp(o->reason, "reboot") == 0)
-		return "the host was started again";
-	if (strcmp(o->reason, "start") == 0)
-		return "it never came to run";
-	return "its runner was killed";
+	return job_lost_words(o->state == JOB_KILLED ? "reboot" : o->reason);
 }
 
 char *
@@ -457,7 +466,7 @@ job_seen(struct step *s, const struct watch *old, const struct observation *o,
 		    "%.100s was started again since the last look at the job "
 		    "'%.100s'.",
 		    w->sandbox_name, w->tmux_session);
-	if (o->state == JOB_RUNNING || o->state == JOB_STARTING)
+	if (job_state_live(o->state))
 		running(s, old, o, now);
 	else if ((o->state == JOB_EXITED || o->state == JOB_KILLED) &&
 	    !killed_by_reboot(old, o, rebooted))

@@ -58,10 +58,11 @@ struct observation {
 	enum job_state state;
 	int exit_code;
 	int signal;
-	const char *reason; /* of LOST: see job/job.h */
-	bool stopped;       /* somebody asked for its end */
-	int64_t orphans;    /* processes of it that still run */
-	bool superseded;    /* there is a later run of that name */
+	const char *reason;      /* of LOST: see job/job.h */
+	const char *slurm_state; /* or "" */
+	bool stopped;            /* somebody asked for its end */
+	int64_t orphans;         /* processes of it that still run */
+	bool superseded;         /* there is a later run of that name */
 	const char *boot_id;
 	const char *log_tail;         /* clean; NULL: was not read */
 	const char *checkpoint;       /* clean; NULL: was not read */

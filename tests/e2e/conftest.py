@@ -8,6 +8,7 @@ import pytest
 import agent as agents
 import claude as agent_claude
 import rsmcp
+import slurm
 import sshd as ssh_servers
 import watched as watchdogs
 
@@ -126,6 +127,37 @@ def new_account():
 def account(new_account):
     """An ordinary user with /bin/bash."""
     return new_account()
+
+
+# Clusters: see slurm.py.
+
+@pytest.fixture(scope="module")
+def new_cluster():
+    """Makes clusters: new_cluster(min_job_age=2)."""
+    if slurm.MISSING:
+        pytest.skip("Slurm is not installed: no " + ", ".join(slurm.MISSING))
+    made = []
+
+    def make(**options):
+        made.append(slurm.Cluster(**options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.end()
+
+
+@pytest.fixture(scope="module")
+def shared_cluster(new_cluster):
+    return new_cluster()
+
+
+@pytest.fixture
+def cluster(shared_cluster):
+    """One that has nothing to do; tests of a file share it."""
+    yield shared_cluster
+    shared_cluster.cancel_all()
+    shared_cluster.ready()
 
 
 # Commands on them: see agent.py.

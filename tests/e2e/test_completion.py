@@ -178,7 +178,7 @@ def test_bash(home, shell):
 def test_zsh(home, shell):
     (home.home / "file-one").touch()
     zsh = shell("zsh", "-f", "-i")
-    zsh.type("autoload -U compinit; compinit -u -d /dev/null; bindkey -e; "
+    zsh.type("autoload -U compinit; compinit -u -D; bindkey -e; "
              "source <(%s completion zsh); echo rea''dy\r" % NAME)
     zsh.until("\nready")
     for number, (typed, expected) in enumerate(TYPED):
@@ -191,7 +191,7 @@ def test_zsh_by_its_function_directory(home, shell, tmp_path):
     (tmp_path / ("_" + NAME)).write_text(script)
     zsh = shell("zsh", "-f", "-i")
     zsh.type("fpath=(%s $fpath); autoload -U compinit; "
-             "compinit -u -d /dev/null; bindkey -e; echo rea''dy\r"
+             "compinit -u -D; bindkey -e; echo rea''dy\r"
              % tmp_path)
     zsh.until("\nready")
     check_line(zsh, 0, NAME + " doct\t", NAME + " doctor")

@@ -191,6 +191,16 @@ a_list_is_read_to_its_end(void **state)
 	                     &seen),
 	    0);
 	assert_int_equal(seen, 101);
+	/* What else is in a scheduler's queue, but not what has ended. */
+	assert_int_equal(list("name a\nstate running\nslurm 5\n"
+	                      "queue 9 ok\nq 5|RUNNING|None\n\n"
+	                      "queue 9 ok\nq 5|RUNNING|None\n"
+	                      "q 6|RUNNING|None\nq 7|COMPLETED|None\n\n"
+	                      "gone 0\n\n",
+	                     &seen),
+	    0);
+	assert_int_equal(seen, 2);
+	assert_int_equal(list("queue 9 ok\nq 6|RUNNING|None\n", &seen), -1);
 	assert_int_equal(list("", &seen), -1);
 	assert_int_equal(list("name a\nstate running\n\n", &seen), -1);
 	assert_int_equal(list("name a\nstate wild\n\ngone 0\n\n", &seen), -1);

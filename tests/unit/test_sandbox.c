@@ -123,7 +123,8 @@ every_field_is_read(void **state)
 	    "\"key_passphrase_command\":[\"pass\"],"
 	    "\"host_key\":\"" KEY_A "\",\"host_key_policy\":\"strict\","
 	    "\"workdir\":\"~/work\",\"connect_timeout_s\":3,"
-	    "\"control_persist_s\":60,\"ssh_options\":[\"Compression=yes\"]}");
+	    "\"control_persist_s\":60,\"ssh_options\":[\"Compression=yes\"],"
+	    "\"scheduler\":\"slurm\"}");
 	assert_string_equal(sb.name, "box");
 	assert_true(sb.named);
 	assert_string_equal(sb.host, "10.0.0.7");
@@ -143,6 +144,7 @@ every_field_is_read(void **state)
 	assert_int_equal(sb.connect_timeout_s, 3);
 	assert_int_equal(sb.control_persist_s, 60);
 	assert_int_equal(json_array_size(sb.ssh_options), 1);
+	assert_true(sb.slurm);
 	assert_int_equal(json_array_size(unknown), 0);
 	assert_true(sandbox_has_secret(&sb));
 }
@@ -150,7 +152,8 @@ every_field_is_read(void **state)
 static const char *const fields[] = { "name", "user", "port", "password",
 	"password_command", "key_file", "key_passphrase",
 	"key_passphrase_command", "host_key", "host_key_policy", "workdir",
-	"connect_timeout_s", "control_persist_s", "ssh_options", NULL };
+	"connect_timeout_s", "control_persist_s", "ssh_options", "scheduler",
+	NULL };
 
 static void
 null_means_absent(void **state)
@@ -457,6 +460,18 @@ the_host_key_policy_has_two_values(void **state)
 }
 
 static void
+the_scheduler_is_slurm_or_none(void **state)
+{
+	(void)state;
+	accepted(with("scheduler", "\"slurm\""));
+	assert_true(sb.slurm);
+	accepted(with("scheduler", "\"none\""));
+	assert_false(sb.slurm);
+	says(refused_field("scheduler", "\"pbs\""), "slurm");
+	refused_field("scheduler", "true");
+}
+
+static void
 options_that_only_connect_and_log_in_are_allowed(void **state)
 {
 	static const char *const good[] = { "ProxyJump=jump", "Compression=yes",
@@ -572,6 +587,7 @@ main(void)
 		TEST(commands_for_secrets_are_lists_of_words),
 		TEST(host_keys_are_keys_or_fingerprints),
 		TEST(the_host_key_policy_has_two_values),
+		TEST(the_scheduler_is_slurm_or_none),
 		TEST(options_that_only_connect_and_log_in_are_allowed),
 		TEST(options_that_run_forward_or_undo_are_refused),
 		TEST(unknown_fields_are_told_and_ignored),

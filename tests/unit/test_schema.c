@@ -307,7 +307,7 @@ static void
 every_type_of_output_has_its_schema(void **state)
 {
 	(void)state;
-	makes(outs_schema(outputs), outputs_schema);
+	makes(outs_schema(outputs, LIST_ALL), outputs_schema);
 }
 
 static void
@@ -317,7 +317,7 @@ a_list_of_any_objects_needs_no_fields(void **state)
 		{ "list", OUT_OBJECTS, "Anything." },
 		{ 0 },
 	};
-	json_t *schema = outs_schema(any);
+	json_t *schema = outs_schema(any, LIST_ALL);
 	json_t *items;
 
 	(void)state;

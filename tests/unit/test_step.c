@@ -38,6 +38,7 @@ seen(enum seen what)
 		.error = what == SEEN_JOB ? "" : "no route",
 		.exit_code = -1,
 		.reason = "",
+		.slurm_state = "",
 		.boot_id = "b1",
 		.log_tail = "tail\n",
 		.checkpoint_error = "" };
@@ -202,6 +203,39 @@ a_status_other_than_0_is_a_failure(void **state)
 	p = last_payload();
 	assert_int_equal(json_integer_value(json_object_get(p, "signal")), 9);
 	json_decref(p);
+	watch_free(&w);
+}
+
+static void
+what_slurm_says_is_told(void **state)
+{
+	struct watch w = resumable_watch(3);
+	struct observation o = job(JOB_KILLED, 128);
+	json_t *p;
+
+	(void)state;
+	step(&w, job(JOB_PENDING, -1), 900);
+	is(&w, "active", "running");
+	o.exit_code = -1; /* it never ran */
+	o.stopped = true;
+	o.slurm_state = "CANCELLED";
+	step(&w, o, 1000);
+	is(&w, "failed", "failed");
+	assert_int_equal(w.last_exit_code, WATCH_NO_CODE);
+	assert_non_null(strstr(w.last_summary, "CANCELLED in Slurm's words"));
+	p = last_payload();
+	assert_true(json_is_null(json_object_get(p, "exit_code")));
+	assert_string_equal(json_string_value(
+	                        json_object_get(p, "slurm_state")),
+	    "CANCELLED");
+	json_decref(p);
+	watch_free(&w);
+	w = resumable_watch(3);
+	o = job(JOB_LOST, -1);
+	o.reason = "TIMEOUT";
+	step(&w, o, 1000);
+	is(&w, "active", "interrupted");
+	assert_non_null(strstr(w.last_summary, "its time limit was reached"));
 	watch_free(&w);
 }
 
@@ -957,6 +991,7 @@ main(void)
 		TEST(a_job_that_runs_and_completes),
 		TEST(looks_are_spread_and_an_interval_apart),
 		TEST(a_status_other_than_0_is_a_failure),
+		TEST(what_slurm_says_is_told),
 		TEST(an_end_is_the_end),
 		TEST(an_outage_is_told_once_and_its_end_too),
 		TEST(an_outage_loses_no_interruption),

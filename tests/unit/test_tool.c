@@ -479,7 +479,7 @@ advanced_tools_are_in_the_long_list_only(void **state)
 	                            "name")),
 	    "plain");
 	json_decref(list);
-	def.list_advanced = true;
+	def.listing = LIST_ALL;
 	list = tools_list_json(&def);
 	assert_int_equal(json_array_size(list), 2);
 	assert_string_equal(json_string_value(

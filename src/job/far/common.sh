@@ -35,10 +35,24 @@ stopping() {
 	[ $# = 3 ] && tick "$2" && [ "$k" = "$3" ]
 }
 
+# Jobs of a scheduler are its business (slurm.sh); without it nothing is known
+# of them.
+sched() {
+	s=running w=scheduler e=0 p=0 q=0 t='' b=''
+	[ -f "$1/opts" ]
+}
+sched_words() {
+	:
+}
+sched_all() {
+	:
+}
+
 # st DIR: s state, w code or signal or reason, e end, p pid of the command, q
 # of its runner.  A runner that ends between two looks has left its record, so
 # that is read last.
 st() {
+	! sched "$1" || return 0
 	s='' w=- e=0 p=0 q=0 t='' b=''
 	[ ! -f "$1/pid" ] || read -r q t b <"$1/pid"
 	[ ! -f "$1/child" ] || read -r p <"$1/child"

@@ -1,6 +1,7 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # All jobs.  A days after which the files of ended ones go; 0: never.  Prints,
-# for each, lines as look.sh does, and an empty one; at last "gone N".
+# for each, lines as look.sh does, and an empty one; then what else is in the
+# scheduler's queue; at last "gone N".
 
 # A run that is started meanwhile is in a directory of its own, and stays.
 clean() {
@@ -45,8 +46,10 @@ for j in "$J"/*; do
 	[ ! -f "$D/id" ] || read -r r x <"$D/id"
 	[ ! -f "$D/started" ] || read -r v x <"$D/started"
 	[ ! -f "$D/tmux" ] || m=1
-	printf 'name %s\nrun %s\nstate %s\nwhat %s\nended %s\npid %s\nstarted %s\nstop %s\nid %s\ntmux %s\norphans %s\nsize %s\nlog %s\n\n' \
+	printf 'name %s\nrun %s\nstate %s\nwhat %s\nended %s\npid %s\nstarted %s\nstop %s\nid %s\ntmux %s\norphans %s\nsize %s\nlog %s\n' \
 		"$N" "$n" "$s" "$w" "$e" "$p" "$v" "$h" "$r" "$m" "$o" "$z" "$L"
+	sched_words "$D"
+	echo
 done
 if [ "$A" -gt 0 ]; then
 	find "$J" -name '.start-*' -mtime +0 -exec rm -f {} + 2>/dev/null
@@ -54,4 +57,5 @@ if [ "$A" -gt 0 ]; then
 		[ -e "$k" ] || [ ! -h "$k" ] || rm -f "$k"
 	done
 fi
+sched_all
 printf 'gone %s\n\n' $y

@@ -2,10 +2,11 @@
 # Looks at a job: prints lines "word value", an empty line, and bytes of the
 # log.
 #
-# N name, I the run with this word (else the newest; -: one of the seed), L log (if it is not
-# known here), A lines, O offset (-1: the last A lines), Z bytes at most, G
-# expression, S how much of the log an expression is looked for in, Q a word
-# that is in no log, W seconds to wait, E to wait for the end alone.
+# N name, I the run with this word (else the newest; -: one of the seed), L log
+# (if it is not known here), A lines, O offset (-1: the last A lines), Z bytes at
+# most, G expression, S how much of the log an expression is looked for in, Q a
+# word that is in no log, W seconds to wait, E to wait for the end alone, q_task a
+# task of an array.
 #
 # Where the log's bytes end may be in the middle of a line.  With an expression
 # that would tear a line that matches, so then Q is put there, and all after
@@ -76,14 +77,16 @@ if [ "$n" = 0 ]; then
 	*) L=$HOME/$L;;
 	esac
 else
+	[ ! -f "$D/t$q_task/log" ] || D=$D/t$q_task
 	[ ! -f "$D/log" ] || IFS= read -r L <"$D/log"
 	[ ! -f "$D/begin" ] || read -r a <"$D/begin"
-	h=$J/$N/r$((n+1))
+	h=$J/$N/r$((n+1))${D#"$J/$N/r$n"}
 	if [ "$n" -lt "$u" ] && [ -f "$h/log" ] && [ -f "$h/begin" ]; then
 		IFS= read -r x <"$h/log"
 		read -r y <"$h/begin"
 		[ "$x" != "$L" ] || [ "$y" -lt "$a" ] || X=$y
 	fi
+	D=$J/$N/r$n
 fi
 z=-1
 look
@@ -180,9 +183,11 @@ if [ "$s.$w" = lost.runner ] && [ "$n" != 0 ]; then
 	orphans "$D"
 	k=$o o=$j x=$y
 fi
-printf 'run %s\nnewest %s\nstate %s\nwhat %s\nended %s\npid %s\nstarted %s\nstop %s\nid %s\ntmux %s\norphans %s\nbegin %s\nsize %s\nfrom %s\nat %s\noffset %s\nreplaced %s\nlines %s\nmark %s\nlog %s\n\n' \
+printf 'run %s\nnewest %s\nstate %s\nwhat %s\nended %s\npid %s\nstarted %s\nstop %s\nid %s\ntmux %s\norphans %s\nbegin %s\nsize %s\nfrom %s\nat %s\noffset %s\nreplaced %s\nlines %s\nmark %s\nlog %s\n' \
 	"$n" "$u" "$s" "$w" "$e" "$p" "$v" "$h" "$r" "$m" "$k" "$a" "$z" "$b" "$o" $((o+l)) \
 	$g "$x" "$Q" "$L"
+sched_words "$D"
+echo
 if [ "$l" -eq 0 ]; then
 	:
 elif [ -n "$Y" ]; then

@@ -6,6 +6,8 @@
 #	run		runs the command and writes down how it ended
 #	run go		becomes the command
 #	run view	shows the log, in a tmux session
+#	run slurm	on a compute node: the batch script
+#	run batch	runs the command for that one
 
 D=${0%/*}
 j=${D%/*}
@@ -42,17 +44,60 @@ go)
 	# shellcheck source=/dev/null
 	. "$D/env"
 	exec "$@" 2>&1;;
+slurm)
+	k=${SLURM_ARRAY_TASK_ID-} a=${SLURM_RESTART_COUNT:-0} T=$D
+	if [ "$a" = 0 ] && ! rm "$D/wait" 2>/dev/null; then
+		[ -n "$k" ] && [ ! -e "$D/off" ] || exit 1
+	fi
+	if [ -n "$k" ]; then
+		T=$D/t$k
+		mkdir -p "$T"
+		for f in id cmd env run; do
+			ln -sf "../$f" "$T/$f"
+		done
+		L=${L%.log}_$k.log
+		printf '%s\n' "$L" >"$T/log"
+		[ -f "$T/begin" ] || echo $(($(wc -c <"$L"))) >"$T/begin"
+		printf '== session: %s[%s]\n== started_at: %s\n== node: %s\n' \
+			"$N" "$k" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$(uname -n)"
+	fi
+	if [ "$a" != 0 ]; then
+		rm -f "$T/exit" "$D/final" "$D/over"
+		printf '== requeued: %s\n' "$a"
+	fi
+	printf '%63s\n' '' >"$T/exit.new"
+	printf '%127s\n' '' >"$T/pid.new"
+	printf '%15s\n' '' >"$T/child"
+	printf '%1023s\n' '' >"$T/err"
+	# Signals that somebody asked Slurm for are for the command.
+	# shellcheck disable=SC2317
+	pass() {
+		read -r x <"$T/child"
+		[ -z "$x" ] || kill -s "$1" "$x"
+	}
+	trap : HUP INT TERM
+	trap 'pass USR1' USR1
+	trap 'pass USR2' USR2
+	sh "$T/run" batch </dev/null 2<>"$T/err" &
+	while kill -0 $! 2>/dev/null; do
+		wait $!
+	done
+	[ -f "$T/exit" ] || exit 1
+	read -r s w x <"$T/exit"
+	[ "$s" = exited ] || w=$((128+w))
+	exit "$w";;
 esac
 
 trap : HUP INT TERM
+[ -z "${1-}" ] || trap : USR1 USR2
 tick $$
 printf '%-127s\n' "$$ ${k:--} $B" 1<>"$D/pid.new"
 mv -f "$D/pid.new" "$D/pid"
-rm "$D/wait" 2>/dev/null || {
+[ -n "${1-}" ] || rm "$D/wait" 2>/dev/null || {
 	rm -f "$D/pid"
 	exit 1
 }
-if command -v tmux >/dev/null; then
+if [ -z "${1-}" ] && command -v tmux >/dev/null; then
 	(
 		q=$(printf %s "$D" | sed "s/'/'\\\\''/g")
 		show() {
@@ -76,6 +121,7 @@ mv -f "$D/exit.new" "$D/exit"
 y=$(tail -c 1 "$L")
 [ -z "$y" ] || echo
 printf 'EXIT_CODE=%s\n' $c
+[ -z "${1-}" ] || exit 0
 (
 	[ ! -f "$D/tmux" ] || tmux kill-session -t "=$N"
 	[ ! -d "$j/r$((n-50))" ] || rm -rf "$j/r$((n-50))"

@@ -5,9 +5,11 @@
 # in a line, M meta, R runner, V exports, E 1: with those of the run before as
 # well, T the last second at which it may start (0: any), Q what ends it in time
 # (limit.sh; or nothing), P word of the run that has to be the last one so far
-# (else any may).  Answers with one line:
+# (else any may), q_opts options if it is for the scheduler (slurm.sh).  Answers
+# with one line:
 #
 #	ok RUN TMUX BEGIN LOG		started; BEGIN is where its log begins
+#	queued JOB RUN TMUX BEGIN LOG	the same, by the scheduler
 #	again|exists RUN TMUX ORPHANS ID NAME LOG
 #	cwd DIRECTORY | stale | bad WORDS
 
@@ -140,9 +142,15 @@ if [ -n "$E" ] && [ -f "$J/$N/r$((n-1))/env" ]; then
 	V="$(cat "$J/$N/r$((n-1))/env")
 $V"
 fi
+# What is resumed has the options of the run before, and no two run at once.
+if [ -n "$E" ] && [ -f "$J/$N/r$((n-1))/opts" ]; then
+	q_opts="$q_opts $(cat "$J/$N/r$((n-1))/opts") --dependency=singleton"
+fi
 [ -d "${L%/*}" ] || mkdir -p "${L%/*}" 2>/dev/null
 b=0
 [ ! -s "$L" ] || b=$(($(wc -c <"$L")))
+# The boot of a login node says nothing about what runs elsewhere.
+[ -z "$q_opts" ] || B=
 # A full disk shows here; what is to be written later has its room already.
 store() {
 	printf '%s %s\n' "$Z" "$B" >"$D/started" &&
@@ -154,6 +162,7 @@ store() {
 		printf '%s\n' "$V" >"$D/env" &&
 		printf '%s\n' "$R" >"$D/run" &&
 		{ [ -z "$Q" ] || printf '%s\n' "$Q" >"$D/limit"; } &&
+		{ [ -z "$q_opts" ] || printf '%s\n' "$q_opts" >"$D/opts"; } &&
 		printf '%63s\n' '' >"$D/exit.new" &&
 		printf '%127s\n' '' >"$D/pid.new" &&
 		printf '%15s\n' '' >"$D/child" &&
@@ -173,6 +182,10 @@ printf '' >"$D/wait" || bad "cannot write to $D: is the disk full?"
 [ ! -e "$D/off" ] || ! rm "$D/wait" 2>/dev/null ||
 	bad "it took too long to start, and was given up"
 
+if [ -n "$q_opts" ]; then
+	sched_start
+	exit
+fi
 m=0
 ! command -v tmux >/dev/null 2>&1 || m=1
 set -- sh

@@ -1,11 +1,14 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # Ends a job.  N name, G grace in hundredths of a second, T the text that ends
 # processes and E the one that names those left (of src/ssh/script.c: they use
-# many variables).  Prints lines "word value".
+# many variables), q_task a task of an array.  Prints lines "word value".
 
 newest "$J/$N"
 D=$J/$N/r$n Q=$N M=- P=- A=0 B2=0 V=0
-if [ "$n" = 0 ]; then
+if [ -f "$D/opts" ]; then
+	sched_stop
+	exit 0
+elif [ "$n" = 0 ]; then
 	session || {
 		printf 'was 0\nstate none\nleft \n'
 		exit 0
