@@ -390,7 +390,8 @@ aim_file_here(struct run *r, const char *name, char **dir, char **as,
 		return err_set(err, ERR_INVALID,
 		    "local_path '%.300s' is neither a file nor a directory",
 		    path);
-	if ((there && S_ISDIR(st.st_mode)) || str_ends(r->req->local_path, "/")) {
+	if ((there && S_ISDIR(st.st_mode)) ||
+	    str_ends(r->req->local_path, "/")) {
 		*dir = xstrdup(path);
 		*as = xstrdup(name);
 	} else {
