@@ -292,8 +292,9 @@ partitions_json(const struct cluster *c)
 	json_t *list = json_array(), *o;
 	const char *name;
 
-	json_object_foreach (c->partitions, name, o)
+	json_object_foreach (c->partitions, name, o) {
 		json_array_append(list, o);
+	}
 	return list;
 }
 

@@ -527,7 +527,8 @@ conclude(struct job_status *s, int worst)
 static void
 judge_array(const struct slurm_said *said, struct job_status *s)
 {
-	const struct slurm_row **rows = xcalloc(said->count + 1, sizeof(*rows));
+	const struct slurm_row **rows =
+	    xcalloc(said->count + 1, sizeof(const struct slurm_row *));
 	size_t count = 0, i;
 	int worst = 1;
 
@@ -540,7 +541,7 @@ judge_array(const struct slurm_said *said, struct job_status *s)
 		else if (r->tasks[0] != '\0')
 			count_row(s, r);
 	}
-	qsort(rows, count, sizeof(*rows), by_task);
+	qsort(rows, count, sizeof(const struct slurm_row *), by_task);
 	for (i = 0; i < count; i++) {
 		if (i > 0 && rows[i]->task == rows[i - 1]->task)
 			continue;

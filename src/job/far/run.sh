@@ -49,6 +49,9 @@ slurm)
 	if [ "$a" = 0 ] && ! rm "$D/wait" 2>/dev/null; then
 		[ -n "$k" ] && [ ! -e "$D/off" ] || exit 1
 	fi
+	# Who submitted it may have been killed before it wrote the number down.
+	[ -s "$D/slurm" ] ||
+		echo "${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID} 0" >"$D/slurm"
 	if [ -n "$k" ]; then
 		T=$D/t$k
 		mkdir -p "$T"
@@ -62,7 +65,8 @@ slurm)
 			"$N" "$k" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$(uname -n)"
 	fi
 	if [ "$a" != 0 ]; then
-		rm -f "$T/exit" "$D/final" "$D/over"
+		rm -f "$T/exit" "$D/final"
+		[ -n "$k" ] || rm -f "$D/over"
 		printf '== requeued: %s\n' "$a"
 	fi
 	printf '%63s\n' '' >"$T/exit.new"

@@ -49,7 +49,7 @@ q_fresh() {
 # Settings of the user's must not hide jobs.
 q_ask() {
 	q_i=
-	! command -v timeout >/dev/null 2>&1 || q_i='timeout 30'
+	! command -v timeout >/dev/null 2>&1 || q_i='timeout 20'
 	q_x=$J/.queue.$$
 	if (
 		unset SQUEUE_ACCOUNT SQUEUE_NAMES SQUEUE_PARTITION SQUEUE_QOS \
@@ -80,7 +80,7 @@ q_load() {
 		q_x=$(readlink "$J/.asking")
 		case $q_x in
 		''|*[!0-9]*) ;;
-		*) [ $((q_now-q_x)) -le 45 ] || rm -f "$J/.asking";;
+		*) [ $((q_now-q_x)) -le 25 ] || rm -f "$J/.asking";;
 		esac
 		if [ $q_i -lt 10 ]; then
 			nap
