@@ -31,28 +31,50 @@ part() {
 	fi | head -c "$2"
 }
 
-# The seed's: a session, or the last word of the log about a run.
+# The seed's: a session, or the last word of the log about a run.  That may be
+# one of ours that came to nothing.
 old() {
 	s=none w=- e=0 p=0
 	if session; then
 		s=running
 	elif [ -f "$L" ]; then
-		w=$(tail -c 65536 "$L" | grep -aE '^(EXIT_CODE=|== session: )' |
+		w=$(tail -c 65536 "$L" |
+			grep -aE '^(EXIT_CODE=|== session: |== not started: )' |
 			tail -n 1)
 		w=${w#EXIT_CODE=}
 		case $w in
+		'== not started'*) s=none w=-;;
 		''|*[!0-9]*) s=lost w=runner;;
 		*) s=exited;;
 		esac
 	fi
 }
 
+# Where run n is, and its log.
+place() {
+	D=$J/$N/r$n a=0
+	if [ "$n" = 0 ]; then
+		case $L in
+		'') L=$HOME/.codex_logs/$N.log;;
+		\~|\~/*) L=$HOME${L#\~};;
+		/*) ;;
+		*) L=$HOME/$L;;
+		esac
+	else
+		[ ! -f "$D/log" ] || IFS= read -r L <"$D/log"
+		[ ! -f "$D/begin" ] || read -r a <"$D/begin"
+	fi
+}
+
+# The log of one that has just been started is not an old one's.
 look() {
 	if [ "$n" = 0 ]; then
 		old
-	else
-		st "$D"
+		[ -n "$I" ] || newest "$J/$N"
+		[ "$n" != 0 ] || return 0
+		place
 	fi
+	st "$D"
 }
 
 newest "$J/$N"
@@ -62,18 +84,7 @@ while [ -n "$I" ] && [ "$n" != 0 ]; do
 	[ "$i" != "$I" ] || break
 	n=$((n-1))
 done
-D=$J/$N/r$n a=0
-if [ "$n" = 0 ]; then
-	case $L in
-	'') L=$HOME/.codex_logs/$N.log;;
-	\~|\~/*) L=$HOME${L#\~};;
-	/*) ;;
-	*) L=$HOME/$L;;
-	esac
-else
-	[ ! -f "$D/log" ] || IFS= read -r L <"$D/log"
-	[ ! -f "$D/begin" ] || read -r a <"$D/begin"
-fi
+place
 z=-1
 look
 [ "$W" = 0 ] || size
