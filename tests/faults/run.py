@@ -56,8 +56,8 @@ class Scenario:
             try:
                 work.settle()
             except Exception as e:
-                work.false("%s", "".join(
-                    traceback.format_exception(e, limit=-4)))
+                work.false("%s  at last: %r", "".join(
+                    traceback.format_exception(e, limit=-4)), work.last)
             self.wrong += work.wrong
 
     def plan(self, world, dice):

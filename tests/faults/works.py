@@ -19,6 +19,7 @@ class Work:
         self.world, self.dice, self.name = world, dice, name
         self.runs = world.far / "runs"      # a line for each time it ran
         self.wrong = []
+        self.last = None        # reply, while it is tried again
         self.outcome = "no reply: the server was killed"
 
     def false(self, text, *values):
@@ -307,8 +308,8 @@ class Sync(Work):
         shutil.rmtree(self.source.parent)
 
     def repeat(self):
-        result = self.world.call(self.tool, **self.arguments)
-        return result if self.done(result) else None
+        self.last = self.world.call(self.tool, **self.arguments)
+        return self.last if self.done(self.last) else None
 
 
 class Down(Sync):
@@ -365,8 +366,8 @@ class Transfer(Sync):
         shutil.rmtree(self.source.parent)
 
     def repeat(self):
-        first = self.world.call(self.tool, **self.arguments)
-        return not first.failed and self.finish(first["task_id"])
+        self.last = self.world.call(self.tool, **self.arguments)
+        return not self.last.failed and self.finish(self.last["task_id"])
 
     def finish(self, task):
         """Wait for its end; was it a good one?"""

@@ -22,7 +22,7 @@ import sshd as ssh_servers  # noqa: E402
 from watchdogs import Watchdog  # noqa: E402
 
 PATIENCE_S = 120 * rsmcp.SLOW   # for what must come once all is well again
-DISK = "24m"
+DISK = "96m"      # more than all works of a scenario need
 
 
 class Gone(Exception):
@@ -178,7 +178,7 @@ class World:
     def disk_full(self, seconds):
         with open(self.small / "filler", "wb", buffering=0) as file:
             with contextlib.suppress(OSError):
-                while file.write(bytes(1 << 16)):
+                while file.write(bytes(1 << 20)):
                     pass
         time.sleep(seconds)
         (self.small / "filler").unlink()
