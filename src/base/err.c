@@ -6,6 +6,24 @@
 #include "base/err.h"
 #include "base/utf8.h"
 
+/* Words of a host may be among a sentence's: it does nothing to a terminal.
+ * C1 controls are two bytes in UTF-8. */
+static void
+disarm(char *s)
+{
+	unsigned char last = 0;
+
+	for (; *s != '\0'; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		if ((c < ' ' && c != '\n' && c != '\t') || c == 0x7f)
+			*s = '?';
+		else if (last == 0xc2 && c < 0xa0)
+			s[-1] = *s = '?';
+		last = c;
+	}
+}
+
 /*
  * Format into "out"; what does not fit is cut between characters and "..."
  * put in its place.  Returns the length.
@@ -16,10 +34,11 @@ compose(char *out, size_t size, const char *fmt, va_list ap)
 	int n = vsnprintf(out, size, fmt, ap);
 	size_t len;
 
-	if (n >= 0 && (size_t)n < size)
-		return (size_t)n;
 	if (n < 0)
 		out[0] = '\0';
+	disarm(out);
+	if (n >= 0 && (size_t)n < size)
+		return (size_t)n;
 	len = utf8_cut(out, strnlen(out, size - 1), size - sizeof("..."));
 	memcpy(out + len, "...", sizeof("..."));
 	return len + strlen("...");

@@ -128,6 +128,22 @@ static const char sweep[] =
     "find \"$s\" -prune -mtime +1 -exec rm -rf {} \\;; continue; fi; "
     "kill -0 $p 2>/dev/null || rm -rf \"$s\"; done; ";
 
+/*
+ * Unpack what comes; c is how tar ended.  It goes on after a file that it could
+ * not write whole, and that one must not be put in place, nor a list that is
+ * not whole be followed.  Other complaints concern what can be done without,
+ * such as a mode that the disk does not know.
+ */
+static const char unpack[] =
+    "c=$({ LC_ALL=C tar -xpof - 2>&1; echo \"= $?\"; } | { c=1 f=; "
+    "while IFS= read -r l; do case $l in "
+    "\"= \"*) c=${l#= }; continue;; "
+    "*\"No space left\"*|*\"uota exceeded\"*|*\"rote only\"*|"
+    "*\"nput/output error\"*) f=1;; "
+    "esac; printf \"%s\\n\" \"$l\" >&2; done; "
+    "[ -z \"$f\" ] || rm -f end; echo \"$c\"; }); "
+    "[ -f end ] || { cat >/dev/null; [ $c != 0 ] || c=90; exit $c; }; ";
+
 void
 far_take(struct buf *out, const struct far_root *r, const char *id)
 {
@@ -141,9 +157,8 @@ far_take(struct buf *out, const struct far_root *r, const char *id)
 	buf_adds(out,
 	    "trap 'cd /; rm -rf \"$S\"' EXIT; trap 'exit 1' HUP INT TERM; "
 	    "umask 077; mkdir \"$S\" \"$S/d\" && cd \"$S\" || exit 4; "
-	    "echo $$ $H >pid; "
-	    "LC_ALL=C tar -xpof -; c=$?; [ -f end ] || { cat >/dev/null; "
-	    "[ $c != 0 ] || c=90; exit $c; }; ");
+	    "echo $$ $H >pid; ");
+	buf_adds(out, unpack);
 	if (r->perl) {
 		buf_adds(out, "perl -e ");
 		quote_sh(out, perl_commit);

@@ -27,6 +27,9 @@
 /* After the stream broke: how long the reason may take to come. */
 #define LAST_WORDS_MS 5000
 
+/* What may be said about a batch: a path and a reason for each entry. */
+#define SAID_MAX ((size_t)16 << 20)
+
 struct up;
 
 struct batch {
@@ -245,10 +248,16 @@ batch_commit(struct batch *b, struct err *err)
 	    pack_end(b->pack, err) == -1)
 		return broke(b, err);
 	stream_close_in(b->stream);
-	buf_init(&said, (size_t)64 << 20);
+	buf_init(&said, SAID_MAX);
 	while ((n = stream_read(b->stream, chunk, sizeof(chunk), r->until,
-	            err)) > 0)
+	            err)) > 0) {
 		buf_add(&said, chunk, (size_t)n);
+		if (said.full) {
+			n = err_set(err, ERR_LIMIT,
+			    "the far side prints without end");
+			break;
+		}
+	}
 	status = n == -1 ? -1 : stream_end(b->stream, r->until, err);
 	if (status > 0)
 		rc = explain(b, status, err);

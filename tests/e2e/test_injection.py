@@ -19,7 +19,7 @@ import pytest
 
 import agent as agents
 import rsmcp
-from test_watch import Watchdog
+from watched import Watchdog
 
 # Whose text is a command, or the environment of one, on the sandbox.
 COMMANDS = {

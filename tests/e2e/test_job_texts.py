@@ -375,6 +375,44 @@ def test_what_was_given_up_does_not_begin_later(host):
     assert host.look().state == "lost"
 
 
+def test_a_job_that_is_started_while_it_is_looked_for(new_host, tmp_path):
+    """Its log is there by then, and is not taken for one of a lost job."""
+    path = agents.programs(tmp_path / "bin", "tmux")
+    (path / "tmux").write_text(
+        "#!/bin/sh\nmkdir -p ~/.codex_logs "
+        "~/.local/state/remote-sandbox-mcp/jobs/j/r1\n"
+        "echo '== session: j' >~/.codex_logs/j.log\nexit 1\n")
+    (path / "tmux").chmod(0o755)
+    look = new_host(path=path).look()
+    assert (look.state, look.run) == ("starting", "1")
+
+
+def test_a_runner_that_gives_up_was_not_killed(host):
+    """It takes its pid away and goes, perhaps in the middle of a look."""
+    host.start("j", "true")
+    host.over()
+    run = host.run_dir()
+    (run / "exit").unlink()
+    (run / "off").touch()
+    script = far_jobs.assignments({"D": run}) \
+        + far_jobs.text("ident", "common") \
+        + 'tick() { rm "$D/pid"; return 1; }\nst "$D"; echo $s $w\n'
+    done = subprocess.run(host.shell, input=script, env=host.env, text=True,
+                          capture_output=True)
+    assert (done.stdout, done.stderr) == ("lost start\n", "")
+
+
+def test_what_was_not_started_is_no_lost_job(host):
+    """Not even if the head of its log was written before it failed."""
+    (host.jobs / ".keys").mkdir(parents=True)
+    (host.jobs / ".keys/key.0").touch()     # no link can be made there
+    assert host.start("j", "true", K="key")[0] == "bad"
+    assert "== not started: cannot make" in host.log()
+    assert host.look().state == "none"
+    assert host.start("j", "exit 3")[0] == "ok"
+    assert host.over().what == "3"
+
+
 def test_key_of_a_job_that_was_cleaned_up_is_free(host):
     host.start("j", "true", K="key")
     host.over()

@@ -490,6 +490,43 @@ def test_a_full_disk(syncer, tmp_path, direction):
         subprocess.run(["umount", "-l", small], check=True)
 
 
+@needs_root
+@pytest.mark.parametrize("tar", ["tar", "busybox tar"])
+@pytest.mark.parametrize("left", [0, 100])
+def test_a_disk_that_is_full_all_at_once(new_agent, new_sshd, tmp_path, tar,
+                                         left):
+    """tar goes on then, with short files and a short list of what to do."""
+    small, bin_dir = tmp_path / "small", tmp_path / "bin"
+    small.mkdir()
+    # After we looked, somebody else fills it.
+    write(bin_dir / "tar", "#!/bin/sh\ncase $1 in -x*) dd if=/dev/zero "
+          "bs=1k of=%s/filler count=$((1024-%d));; esac 2>/dev/null\n"
+          "exec %s \"$@\"\n" % (
+              small, left, shutil.which(tar.split()[0])
+              + tar.removeprefix("busybox").removeprefix("tar")), 0o755)
+    sshd = new_sshd(env={"PATH": "%s:%s" % (bin_dir, os.environ["PATH"])})
+    syncer = Syncer(new_agent(sshd.entry(), env=LARGE), tmp_path)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", small],
+                   check=True)
+    try:
+        write(small / "t/f1", "old")
+        write(small / "t/extra", "old")
+        for n in range(10):
+            write(syncer.here / ("f%d" % n), b"x" * 20000)
+        before = describe(small / "t")
+        way = {"remote_path": str(small / "t"), "delete_extras": True,
+               "confirm_delete": True}
+        result = syncer.up(**way)
+        assert result.failed and "is full" in result["error"], result
+        assert describe(small / "t") == before
+        (bin_dir / "tar").unlink()
+        (small / "filler").unlink()
+        assert not syncer.up(**way).failed
+        same(syncer.here, small / "t")
+    finally:
+        subprocess.run(["umount", "-l", small], check=True)
+
+
 def masters(agent):
     """Process ids of the connections of this test's server."""
     return [int(line) for line in agent.good(

@@ -74,6 +74,20 @@ never_cuts_a_character_in_half(void **state)
 }
 
 static void
+does_nothing_to_a_terminal(void **state)
+{
+	struct err err = ERR_INIT;
+
+	(void)state;
+	err_set(&err, ERR_IO, "%s",
+	    "a\033]0;x\007\r\b\x7f\xc2\x9b"
+	    "1m\n\tb \u00a0");
+	assert_string_equal(err.msg, "a?]0;x??????1m\n\tb \u00a0");
+	err_set(&err, ERR_IO, "%s", "\xc2");
+	assert_string_equal(err.msg, "\xc2");
+}
+
+static void
 appends_the_text_of_errno(void **state)
 {
 	struct err err = ERR_INIT;
@@ -193,6 +207,7 @@ main(void)
 		cmocka_unit_test(keeps_a_sentence_that_just_fits),
 		cmocka_unit_test(ends_a_long_sentence_in_dots),
 		cmocka_unit_test(never_cuts_a_character_in_half),
+		cmocka_unit_test(does_nothing_to_a_terminal),
 		cmocka_unit_test(appends_the_text_of_errno),
 		cmocka_unit_test(picks_the_code_by_errno),
 		cmocka_unit_test(says_something_of_an_unknown_errno),

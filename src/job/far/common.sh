@@ -69,6 +69,8 @@ st() {
 		s=running
 	elif [ -f "$1/exit" ]; then
 		s=ended
+	elif [ ! -f "$1/pid" ]; then
+		unborn "$1"	# the runner has just seen that it is not wanted
 	else
 		s=lost w=runner
 	fi

@@ -34,27 +34,61 @@ part() {
 	fi | head -c "$2"
 }
 
-# The seed's: a session, or the last word of the log about a run.
+# The seed's: a session, or the last word of the log about a run.  That may be
+# one of ours that came to nothing.
 old() {
 	s=none w=- e=0 p=0
 	if session; then
 		s=running
 	elif [ -f "$L" ]; then
-		w=$(tail -c 65536 "$L" | grep -aE '^(EXIT_CODE=|== session: )' |
+		w=$(tail -c 65536 "$L" |
+			grep -aE '^(EXIT_CODE=|== session: |== not started: )' |
 			tail -n 1)
 		w=${w#EXIT_CODE=}
 		case $w in
+		'== not started'*) s=none w=-;;
 		''|*[!0-9]*) s=lost w=runner;;
 		*) s=exited;;
 		esac
 	fi
 }
 
+# Where run n is, and its log; X is where the next run's begins in it.
+place() {
+	D=$J/$N/r$n a=0 X=
+	if [ "$n" = 0 ]; then
+		case $L in
+		'') L=$HOME/.codex_logs/$N.log;;
+		\~|\~/*) L=$HOME${L#\~};;
+		/*) ;;
+		*) L=$HOME/$L;;
+		esac
+		return
+	fi
+	[ ! -f "$D/t$q_task/log" ] || D=$D/t$q_task
+	[ ! -f "$D/log" ] || IFS= read -r L <"$D/log"
+	[ ! -f "$D/begin" ] || read -r a <"$D/begin"
+	h=$J/$N/r$((n+1))${D#"$J/$N/r$n"}
+	if [ "$n" -lt "$u" ] && [ -f "$h/log" ] && [ -f "$h/begin" ]; then
+		IFS= read -r x <"$h/log"
+		read -r l <"$h/begin"
+		[ "$x" != "$L" ] || [ "$l" -lt "$a" ] || X=$l
+	fi
+	D=$J/$N/r$n
+}
+
+# The log of one that has just been started is not an old one's.
 look() {
 	if [ "$n" != 0 ]; then
 		st "$D"
 	elif [ "${I:--}" = - ]; then
 		old
+		[ -n "$I" ] || newest "$J/$N"
+		if [ "$n" != 0 ]; then
+			u=$n
+			place
+			st "$D"
+		fi
 	else
 		s=none w=- e=0 p=0
 	fi
@@ -68,26 +102,7 @@ while [ -n "$I" ] && [ "$n" != 0 ]; do
 	[ "$i" != "$I" ] || break
 	n=$((n-1))
 done
-D=$J/$N/r$n a=0 X=
-if [ "$n" = 0 ]; then
-	case $L in
-	'') L=$HOME/.codex_logs/$N.log;;
-	\~|\~/*) L=$HOME${L#\~};;
-	/*) ;;
-	*) L=$HOME/$L;;
-	esac
-else
-	[ ! -f "$D/t$q_task/log" ] || D=$D/t$q_task
-	[ ! -f "$D/log" ] || IFS= read -r L <"$D/log"
-	[ ! -f "$D/begin" ] || read -r a <"$D/begin"
-	h=$J/$N/r$((n+1))${D#"$J/$N/r$n"}
-	if [ "$n" -lt "$u" ] && [ -f "$h/log" ] && [ -f "$h/begin" ]; then
-		IFS= read -r x <"$h/log"
-		read -r y <"$h/begin"
-		[ "$x" != "$L" ] || [ "$y" -lt "$a" ] || X=$y
-	fi
-	D=$J/$N/r$n
-fi
+place
 z=-1
 look
 [ "$W" = 0 ] || size

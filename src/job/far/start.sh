@@ -13,9 +13,11 @@
 #	again|exists RUN TMUX ORPHANS ID NAME LOG
 #	cwd DIRECTORY | stale | bad WORDS
 
-D=
+# A log that has its head already says that no run belongs to it.
+D='' r=
 bad() {
 	[ -z "$D" ] || rm -rf "$D"
+	[ -z "$r" ] || printf '== not started: %s\n' "$1" 2>/dev/null >>"$L"
 	printf 'bad %s\n' "$1"
 	exit
 }
@@ -172,6 +174,7 @@ store 2>/dev/null || bad "cannot write to $D: is the disk full?"
 printf '== session: %s\n== started_at: %s\n== command: %s\n' \
 	"$N" "$Y" "$H" 2>/dev/null >>"$L" ||
 	bad "cannot write to the log $L"
+r=1
 while [ -n "$K" ] && ! ln -sn "../$N/r$n" "$J/.keys/$K.$g" 2>/dev/null; do
 	h=$g
 	known
