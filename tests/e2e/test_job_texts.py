@@ -523,7 +523,7 @@ def test_new_run_does_not_show_the_old_one(host):
     host.over()
     host.start("j", "echo second; sleep 77")
     look = rsmcp.until("it speaks", lambda: (
-        lambda l: l if b"second" in l.bytes else None)(host.look()))
+        lambda l: l if b"\nsecond\n" in l.bytes else None)(host.look()))
     assert look.state == "running" and look.what == "-"
     assert b"first" not in look.bytes and b"EXIT_CODE" not in look.bytes
 
