@@ -17,7 +17,7 @@
 #include "cli/clients.h"
 #include "cli/command.h"
 #include "config/config.h"
-#include "config/sshhosts.h"
+#include "config/sshnames.h"
 #include "tools/tool.h"
 
 extern const struct command command_completion;
@@ -77,7 +77,7 @@ offer_clients(const struct typing *t)
 static void
 offer_hosts(const struct typing *t)
 {
-	json_t *hosts = sshhosts(getenv("HOME"));
+	json_t *hosts = sshnames(getenv("HOME"));
 	const json_t *v;
 	size_t i;
 

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,18 +50,6 @@ check_address(struct visit *v)
 	return 0;
 }
 
-static void
-add_name(struct buf *out, const struct sockaddr_storage *sa)
-{
-	char name[NI_MAXHOST];
-	socklen_t len = sa->ss_family == AF_INET ? sizeof(struct sockaddr_in)
-	                                         : sizeof(struct sockaddr_in6);
-
-	if (getnameinfo((const struct sockaddr *)sa, len, name, sizeof(name),
-	        NULL, 0, NI_NUMERICHOST) == 0)
-		buf_addf(out, "%s%s", out->len > 0 ? ", " : "", name);
-}
-
 static int
 check_dns(struct visit *v, struct addresses *found)
 {
@@ -85,8 +72,10 @@ check_dns(struct visit *v, struct addresses *found)
 		    "and its VPN",
 		    err.msg);
 	buf_init(&names, 512);
-	for (i = 0; i < found->count; i++)
-		add_name(&names, &found->list[i]);
+	for (i = 0; i < found->count; i++) {
+		buf_adds(&names, i > 0 ? ", " : "");
+		address_text(&names, &found->list[i]);
+	}
 	report_add(v->list, "dns", REPORT_OK, NULL, "%s", names.data);
 	buf_free(&names);
 	return 0;

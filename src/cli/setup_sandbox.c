@@ -12,7 +12,7 @@
 #include "cli/setup.h"
 #include "config/config.h"
 #include "config/jsonc.h"
-#include "config/sshhosts.h"
+#include "config/sshnames.h"
 #include "tools/app.h"
 
 #define TEST_MS 60000
@@ -84,7 +84,7 @@ ask_name(const struct setup *s, json_t *entry)
 int
 setup_choose_sandbox(struct setup *s, struct err *err)
 {
-	json_t *hosts = sshhosts(s->home);
+	json_t *hosts = sshnames(s->home);
 	const json_t *v;
 	int64_t number;
 	char *line;

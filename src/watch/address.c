@@ -268,8 +268,8 @@ address_judge(const struct sockaddr *sa)
 	return ADDRESS_NEVER;
 }
 
-static void
-add_address(struct buf *out, const struct sockaddr_storage *ss)
+void
+address_text(struct buf *out, const struct sockaddr_storage *ss)
 {
 	const void *any = ss;
 	const struct sockaddr_in *four = any;
@@ -302,7 +302,7 @@ address_check(const struct addresses *a, const char *host, bool allow_private,
 		    (kind == ADDRESS_PRIVATE && allow_private))
 			continue;
 		buf_init(&text, 128);
-		add_address(&text, &a->list[i]);
+		address_text(&text, &a->list[i]);
 		err_set(err, ERR_DENIED,
 		    "the host %s of webhook_url has the address %s, %s", host,
 		    text.data,
@@ -327,7 +327,7 @@ address_pin(struct buf *out, const struct webhook_url *u,
 	for (i = 0; i < a->count; i++) {
 		if (i > 0)
 			buf_addc(out, ',');
-		add_address(out, &a->list[i]);
+		address_text(out, &a->list[i]);
 	}
 }
 

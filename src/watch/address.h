@@ -49,6 +49,9 @@ struct addresses {
 int address_resolve(const char *host, struct addresses *out,
     const struct until *until, struct err *err);
 
+/* Append an address as people write it; IPv6 in brackets. */
+void address_text(struct buf *out, const struct sockaddr_storage *ss);
+
 /* 0 if all of them may be called, else ERR_DENIED. */
 int address_check(const struct addresses *a, const char *host,
     bool allow_private, struct err *err);

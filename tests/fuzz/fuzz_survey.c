@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "config/sshhosts.h"
+#include "config/sshnames.h"
 #include "ssh/handshake.h"
 #include "ssh/survey.h"
 
@@ -57,7 +57,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	handshake_words(&words, text);
 	must(words.len <= strlen(text));
 	buf_free(&words);
-	sshhosts_parse(text, hosts, includes);
+	sshnames_parse(text, hosts, includes);
 	check_json(hosts);
 	check_json(includes);
 	free(text);

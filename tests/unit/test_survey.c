@@ -1,7 +1,7 @@
 /* How a server introduces itself, and what a host has to offer. */
 #include <string.h>
 
-#include "config/sshhosts.h"
+#include "config/sshnames.h"
 #include "help.h"
 #include "ssh/handshake.h"
 #include "ssh/survey.h"
@@ -132,7 +132,7 @@ hosts_are_found_in_a_configuration(void **state)
 	json_t *expected;
 
 	(void)state;
-	sshhosts_parse("# Host no\nHost a b*c \"d e\" !f -g\n  HostName x\n"
+	sshnames_parse("# Host no\nHost a b*c \"d e\" !f -g\n  HostName x\n"
 	               "\tHOST=h\r\nHost a # i\nInclude k/* \"l m\"\n"
 	               "HostKeyAlias n\nMatch host o\nHost \xff",
 	    hosts, includes);

@@ -1,4 +1,4 @@
-#include "config/sshhosts.h"
+#include "config/sshnames.h"
 
 #include <glob.h>
 #include <stdbool.h>
@@ -83,7 +83,7 @@ parse_line(const char *line, json_t *hosts, json_t *includes)
 }
 
 void
-sshhosts_parse(const char *text, json_t *hosts, json_t *includes)
+sshnames_parse(const char *text, json_t *hosts, json_t *includes)
 {
 	while (*text != '\0') {
 		parse_line(text, hosts, includes);
@@ -126,7 +126,7 @@ read_file(const char *path, const char *home, int depth, json_t *hosts)
 
 	buf_init(&text, FILE_MAX);
 	if (depth < DEPTH_MAX && fs_read(path, &text, &err) == 0)
-		sshhosts_parse(text.data, hosts, includes);
+		sshnames_parse(text.data, hosts, includes);
 	json_array_foreach (includes, i, v) {
 		read_matching(json_string_value(v), home, depth + 1, hosts);
 	}
@@ -135,7 +135,7 @@ read_file(const char *path, const char *home, int depth, json_t *hosts)
 }
 
 json_t *
-sshhosts(const char *home)
+sshnames(const char *home)
 {
 	json_t *hosts = json_array();
 	char *path;
