@@ -359,25 +359,31 @@ def all_at_once(jobs, *calls):
     return [r["result"]["structuredContent"] for r in replies]
 
 
+def few_questions(jobs, what, work):
+    """No more than one every three seconds reaches the controller."""
+    before, begun = jobs.cluster.questions(), time.monotonic()
+    result = work()
+    seconds = time.monotonic() - begun
+    asked = jobs.cluster.questions() - before
+    print("%s in %.1f s: %d questions" % (what, seconds, asked))
+    assert asked <= seconds / 3 + 2
+    return result
+
+
 def test_200_jobs_are_few_questions(jobs):
     """All who ask are answered from one copy of the queue."""
     names = ["j%d" % n for n in range(200)]
     all_at_once(jobs, *[rsmcp.call(
         name, "exec_bash_background", command="true", session_name=name,
         watch=False, slurm={"extra": ["--hold"]}) for name in names])
-    before, begun = jobs.cluster.questions(), time.monotonic()
-    results = all_at_once(jobs, *[rsmcp.call(
-        name, "check_background_task", tmux_session=name, last_n_lines=1)
-        for name in names])
-    seconds = time.monotonic() - begun
-    asked = jobs.cluster.questions() - before
-    print("200 jobs polled in %.1f s: %d questions" % (seconds, asked))
+    results = few_questions(jobs, "200 jobs polled", lambda: all_at_once(
+        jobs, *[rsmcp.call(name, "check_background_task", tmux_session=name,
+                           last_n_lines=1) for name in names]))
     assert {r["state"] for r in results} == {"pending"}
     assert {r["reason"] for r in results} == {"JobHeldUser"}
-    assert asked <= seconds / 3 + 2
-    before = jobs.cluster.questions()
-    assert jobs.good("list_background_tasks")["left_out"] == 100
-    assert jobs.cluster.questions() - before <= 2
+    listed = few_questions(jobs, "200 jobs listed", lambda: jobs.good(
+        "list_background_tasks"))
+    assert listed["left_out"] == 100
 
 
 # The cluster itself.
