@@ -96,16 +96,18 @@ def file_of(sshd, name):
 def lose(sshd, name):
     """Kill the processes of a job, its runner first."""
     jobs = file_of(sshd, ".local/state/remote-sandbox-mcp/jobs")
-    marks = [(b"%s/%s/r" % (os.fsencode(jobs), name.encode()), "cmdline")]
-    for path in jobs.glob(name + "/r*/id"):
-        word = path.read_text().split()
-        marks += [(b"RSMCP_CALL=job.%s." % word[0].encode(), "environ")] \
-            if word else []
+
+    def marks():
+        """What its processes bear: all of its runs, also the newest."""
+        yield b"%s/%s/r" % (os.fsencode(jobs), name.encode()), "cmdline"
+        for path in jobs.glob(name + "/r*/id"):
+            for word in path.read_text().split()[:1]:
+                yield b"RSMCP_CALL=job.%s." % word.encode(), "environ"
 
     def kill_some():
         """How many there were."""
         killed = 0
-        for mark, source in marks:
+        for mark, source in marks():
             for pid in ssh_servers.pids():
                 try:
                     if mark in pathlib.Path(
