@@ -166,3 +166,4 @@ def watched(home, sshd):
     made = watchdogs.Watched(home, sshd)
     yield made
     made.daemon.kill()
+    print(made.daemon.log())    # shown if the test failed
