@@ -222,3 +222,4 @@ def watched(home, sshd):
     made = watchdogs.Watched(home, sshd)
     yield made
     made.daemon.kill()
+    print(made.daemon.log())    # shown if the test failed

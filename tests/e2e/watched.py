@@ -33,7 +33,8 @@ class Watchdog:
         return self
 
     def log(self):
-        return (self.home.path / "daemon.log").read_text(errors="replace")
+        path = self.home.path / "daemon.log"
+        return path.read_text(errors="replace") if path.exists() else ""
 
     def signal(self, number):
         self.process.send_signal(number)
@@ -93,30 +94,34 @@ def file_of(sshd, name):
     return pathlib.Path(sshd.home) / name
 
 
+def words_of(pid):
+    """How it was started, and with which environment."""
+    try:
+        return b"".join(pathlib.Path("/proc/%d/%s" % (pid, name)).read_bytes()
+                        for name in ("cmdline", "environ"))
+    except OSError:
+        return b""
+
+
 def lose(sshd, name):
-    """Kill the processes of a job, its runner first."""
+    """Kill the processes of a job, its runner first; not those of a run that
+    the watchdog starts meanwhile."""
     jobs = file_of(sshd, ".local/state/remote-sandbox-mcp/jobs")
+    runs = [path.parent for path in jobs.glob(name + "/r*/id")]
+    runners = [b"%s/run\0" % os.fsencode(run) for run in runs]
+    marks = [b"RSMCP_CALL=job.%s." % word.encode() for run in runs
+             for word in (run / "id").read_text().split()[:1]]
 
-    def marks():
-        """What its processes bear: all of its runs, also the newest."""
-        yield b"%s/%s/r" % (os.fsencode(jobs), name.encode()), "cmdline"
-        for path in jobs.glob(name + "/r*/id"):
-            for word in path.read_text().split()[:1]:
-                yield b"RSMCP_CALL=job.%s." % word.encode(), "environ"
-
-    def kill_some():
+    def kill_some(some):
         """How many there were."""
-        killed = 0
-        for mark, source in marks():
-            for pid in ssh_servers.pids():
-                try:
-                    if mark in pathlib.Path(
-                            "/proc/%d/%s" % (pid, source)).read_bytes():
-                        ssh_servers.kill(pid, signal.SIGKILL)
-                        killed += 1
-                except OSError:
-                    pass
-        return killed
+        found = [pid for pid in ssh_servers.pids()
+                 for words in [words_of(pid)]
+                 if any(mark in words for mark in some)]
+        for pid in found:
+            ssh_servers.kill(pid, signal.SIGKILL)
+        return len(found)
 
     # One that was between fork and exec shows up in the next round.
-    rsmcp.until("the job is dead", lambda: kill_some() + kill_some() == 0)
+    rsmcp.until("the job is dead", lambda: kill_some(runners)
+                + kill_some(marks) + kill_some(runners + marks) == 0,
+                timeout=3 * rsmcp.PATIENCE_S)
