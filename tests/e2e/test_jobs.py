@@ -276,6 +276,21 @@ def test_stop_right_after_the_start(jobs):
         assert result["was_running"] and result["state"] == "killed", result
 
 
+def test_stop_that_was_cut_off_can_be_repeated(jobs, tag):
+    """The first ended the job and not all of its processes."""
+    jobs.start("setsid sleep %s & exit 0" % tag, "j")
+    assert jobs.over("j")["exit_code"] == 0
+    tag.runs()
+    [run] = jobs.host.glob(".local/state/remote-sandbox-mcp/jobs/j/r1")
+    assert jobs.good("stop_background_task", tmux_session="j")[
+        "was_running"] is False
+    assert tag.pids()       # it was left behind on purpose
+    (run / "stop").touch()
+    result = jobs.good("stop_background_task", tmux_session="j")
+    assert result["kill_verified"] is True and not tag.pids(), result
+    assert jobs.over("j")["exit_code"] == 0
+
+
 def test_stop_and_check_of_nobody(jobs):
     for tool in ("stop_background_task", "check_background_task"):
         result = jobs.ask(tool, tmux_session="nobody")

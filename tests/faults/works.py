@@ -214,8 +214,8 @@ class Stop(Work):
         wait("%s has ended" % self.name, self.ended)
 
     def ended(self):
-        result = self.world.call("stop_background_task",
-                                 tmux_session=self.name, grace_s=1)
+        self.last = result = self.world.call(
+            "stop_background_task", tmux_session=self.name, grace_s=1)
         if result.get("kill_verified") is True and self.tag.pids():
             self.false("alive after a verified kill: %r", result)
         return not self.tag.pids()

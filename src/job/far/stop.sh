@@ -28,7 +28,10 @@ else
 		! bar "$D" || s=lost w=start
 	fi
 	[ "$s" != running ] || V=1 B2=$q
-	if [ "$s.$w" = lost.runner ]; then
+	# Who asked before us may have been cut off half way: the job has ended,
+	# and some of its processes have not.
+	if [ "$s.$w" = lost.runner ] ||
+	    { [ -f "$D/stop" ] && [ "$s" != running ]; }; then
 		# The number is not given away while its session has members, so
 		# if nobody has it now, who is in that session belongs to it.
 		tick "$q" || B2=$q
