@@ -19,8 +19,8 @@ case ${1-} in
 view)
 	read -r q x <"$D/pid"
 	tail -n 200 -F "$L" &
-	while kill -0 "$q" 2>/dev/null; do
-		sleep 1
+	while kill -0 "$q" 2>/dev/null && sleep 1; do
+		:
 	done
 	kill $!
 	exit;;
