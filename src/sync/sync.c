@@ -385,11 +385,6 @@ aim_file_here(struct run *r, const char *name, char **dir, char **as,
 	struct stat st;
 	bool there = stat(path, &st) == 0;
 
-	/* Else root could lose a device by a file in its place. */
-	if (there && !S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
-		return err_set(err, ERR_INVALID,
-		    "local_path '%.300s' is neither a file nor a directory",
-		    path);
 	if ((there && S_ISDIR(st.st_mode)) ||
 	    str_ends(r->req->local_path, "/")) {
 		*dir = xstrdup(path);
@@ -398,6 +393,11 @@ aim_file_here(struct run *r, const char *name, char **dir, char **as,
 		*dir = dir_name(path);
 		*as = xstrdup(base_name(path));
 	}
+	/* Else root could lose a device by a file in its place. */
+	if (there && !S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+		return err_set(err, ERR_INVALID,
+		    "local_path '%.300s' is neither a file nor a directory",
+		    path);
 	return fs_mkdirs(*dir, 0777, err);
 }
 

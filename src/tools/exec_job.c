@@ -63,7 +63,7 @@ start(struct link *link, const struct exec_job *e, struct job_handle *h,
 	int tries = 0;
 
 	do {
-		if (start_once(link, e, h, until, err) == -1)
+		if (start_once(link, e, h, until, err) != 0)
 			return -1;
 		if (h->how != JOB_EXISTS)
 			return 0;

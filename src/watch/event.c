@@ -317,7 +317,7 @@ remove_file(int64_t id, struct err *err)
 int
 event_prune(int64_t now, const struct until *until, struct err *err)
 {
-	static const struct events_keep keep = { .age_s = 90 * 86400,
+	static const struct events_keep keep = { .age_s = INT64_C(90) * 86400,
 		.most = 10000,
 		.least = 100 };
 	int64_t *ids = NULL;

@@ -47,6 +47,9 @@ sched_words() {
 sched_all() {
 	:
 }
+sched_stop() {
+	printf 'was 1\nstate running\nleft Slurm:entry-has-no-scheduler\n'
+}
 
 # st DIR: s state, w code or signal or reason, e end, p pid of the command, q
 # of its runner.  A runner that ends between two looks has left its record, so
