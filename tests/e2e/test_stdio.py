@@ -174,7 +174,7 @@ def test_terminal(start):
     try:
         server = start(stdin=slave, record=False)
         os.close(slave)
-        server.stderr_has("MCP server(.|\n)*mcp add")
+        server.stderr_has("MCP server(.|\n)*setup")
         os.write(master, b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
         assert server.reply(1)["result"] == {}
         os.write(master, b"\x04")
@@ -187,7 +187,7 @@ def test_terminal_that_goes_away(start):
     master, slave = pty.openpty()
     server = start(stdin=slave)
     os.close(slave)
-    server.stderr_has("mcp add")
+    server.stderr_has("setup")
     os.close(master)
     server.ends()
 
