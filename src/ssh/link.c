@@ -544,8 +544,11 @@ ensure_alive(struct link *l, const struct until *until, bool always,
 			return 0;
 		if (err->code == ERR_CANCELLED)
 			return -1;
-		/* Unless another thread has replaced it meanwhile. */
-		if (generation == l->generation && !l->connecting)
+		/* Unless another thread has replaced it meanwhile; one that
+		 * opens a shell has not. */
+		if (wait_connected(l, until, err) == -1)
+			return -1;
+		if (generation == l->generation)
 			give_up(l);
 	}
 	return err_wrap(err, "%s does not answer", l->sb->name);
