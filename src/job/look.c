@@ -191,6 +191,11 @@ take_line(struct job_status *s, struct said *said, const char *line)
 	return take_word(s, said, word, space + 1);
 }
 
+/* The host's word for a job of a scheduler that the entry does not name. */
+static const char for_slurm[] =
+    "it was given to Slurm: set \"scheduler\": \"slurm\" in the entry of the "
+    "sandbox";
+
 /* All lines were read. */
 static void
 conclude(struct job_status *s, const struct said *said)
@@ -199,9 +204,7 @@ conclude(struct job_status *s, const struct said *said)
 	slurm_judge(&said->slurm, s);
 	if (s->state == JOB_RUNNING && strcmp(said->what, "scheduler") == 0) {
 		s->state = JOB_UNKNOWN;
-		snprintf(s->problem, sizeof(s->problem),
-		    "it was given to Slurm: set \"scheduler\": \"slurm\" in the "
-		    "entry of the sandbox");
+		snprintf(s->problem, sizeof(s->problem), "%s", for_slurm);
 	}
 }
 
@@ -514,14 +517,16 @@ job_stop(struct link *link, const char *name, int64_t task, int grace_ms,
 		free(text);
 		text = line_of(&said, "state");
 		rc = find_state(text, &e->state);
+		if (strcmp(text, "scheduler") == 0)
+			err_set(err, ERR_INVALID, "%s", for_slurm);
+		else if (rc == -1)
+			err_set(err, ERR_IO,
+			    "the host's word about the job makes no sense");
 		free(text);
 		text = line_of(&said, "left");
 		buf_adds(&e->survivors, text);
 		e->verified = e->survivors.len == 0;
 		free(text);
-		if (rc == -1)
-			err_set(err, ERR_IO,
-			    "the host's word about the job makes no sense");
 	}
 	buf_free(&said);
 	return rc;

@@ -434,6 +434,19 @@ def test_exec_on_a_node(jobs, tag):
     assert result.failed and '"compute"' in result["error"]
 
 
+def test_an_entry_without_the_scheduler_knows_nothing_of_its_jobs(jobs, tag):
+    """And says what to do, instead of anything about them."""
+    jobs.start("echo go; sleep %s" % tag)
+    jobs.runs()
+    other = jobs.home.server([jobs.host.entry()])
+    result = jobs.home.ask(other, "check_background_task", tmux_session="j")
+    assert result["state"] == "unknown" and '"slurm"' in result["problem"]
+    result = jobs.home.ask(other, "stop_background_task", tmux_session="j")
+    assert result.failed and '"slurm"' in result["error"], result
+    assert tag.pids()
+    assert jobs.stop()["state"] != "running"
+
+
 # The watchdog.
 
 class Login:

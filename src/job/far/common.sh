@@ -48,7 +48,7 @@ sched_all() {
 	:
 }
 sched_stop() {
-	printf 'was 1\nstate running\nleft Slurm:entry-has-no-scheduler\n'
+	printf 'state scheduler\n'
 }
 
 # st DIR: s state, w code or signal or reason, e end, p pid of the command, q
