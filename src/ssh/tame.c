@@ -51,6 +51,9 @@ command_word(const char *p)
 			return NULL;
 	}
 	p += n;
+	/* A number there is no name: the command comes behind it. */
+	if ((*p == '<' || *p == '>') && strspn(name, "0123456789") == n)
+		return NULL;
 	return *p == '\0' || strchr(" \t;|&<>", *p) != NULL ? p : NULL;
 }
 

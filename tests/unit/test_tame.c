@@ -20,7 +20,8 @@ static const char *const wild[] = { "", " ", "trap 'echo bye' EXIT",
 	"ls \\\n", "! ls", "time ls", "[ -f x ]", "[[ a = b ]]", "if ls",
 	"echo 'a", "echo \"a", "echo a # b", "echo {a,b}", "printf -v x y",
 	"wait", "kill 1", "echo \303\274", "ls >& f && unset x",
-	"echo a >&& trap x", NULL };
+	"echo a >&& trap x", "2>&1 trap x EXIT", "ls; 2>f exit", "0<f set x",
+	NULL };
 
 static void
 what_leaves_the_shell_alone_is_tame(void **state)
