@@ -631,6 +631,8 @@ def test_tame_commands_end_as_they_end(agent):
             ("seq 100000 | tail -n 1", 0, "100000\n", ""),
             ("no-such-program", 127, "", None),
             ("ls | ", 2, "", None),
+            ("2>&1 trap 'echo bye' EXIT", 0, "bye\n", ""),
+            ("echo a; 2>&1 exec true", 0, "a\n", ""),
             ("cd / && pwd", 0, "/\n", "")] * 3:
         result = agent.run(command)
         assert result["exit_code"] == code, (command, result)
