@@ -85,9 +85,12 @@ class Server:
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def send(self, message):
+        """When the first byte of it went out."""
         data = json.dumps(message).encode() + b"\n"
+        began = time.perf_counter()
         while data:
             data = data[os.write(self.input, data):]
+        return began
 
     def line(self):
         while b"\n" not in self.rest:
@@ -101,11 +104,10 @@ class Server:
         return line
 
     def ask(self, method, params):
-        """The reply, and the seconds until it was there."""
+        """The reply, and the seconds from the request to the reply."""
         self.next_id += 1
-        began = time.perf_counter()
-        self.send({"jsonrpc": "2.0", "id": self.next_id, "method": method,
-                   "params": params})
+        began = self.send({"jsonrpc": "2.0", "id": self.next_id,
+                           "method": method, "params": params})
         while True:
             line = self.line()
             took = time.perf_counter() - began
