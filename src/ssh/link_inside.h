@@ -1,5 +1,5 @@
 /*
- * The inside of a link, shared by link.c and keeper.c.
+ * The inside of a link, shared by link.c, connect.c and keeper.c.
  *
  * The lock guards everything in a link.  Slow work (logging in, opening a
  * channel, proving) is done by the thread that needs it, without the lock;
@@ -62,9 +62,21 @@ struct link {
 
 /* All with the lock held, before and after. */
 
+/* Make sure there is a link; and one that answers ("always": now). */
+int link_connect(struct link *l, const struct until *until, struct err *err);
+int link_revive(struct link *l, const struct until *until, bool always,
+    struct err *err);
+
+/* All the masters there may be, and no room on any. */
+bool link_full(const struct link *l);
+
 /* A further shell, or NULL with ERR_LIMIT if the server allows none; with
  * "grow" on a further connection, if need be. */
 struct shell *link_more(struct link *l, bool grow, const struct until *until,
+    struct err *err);
+
+/* Another session of SFTP. */
+struct sftp *link_more_sftp(struct link *l, const struct until *until,
     struct err *err);
 
 /* Keep a shell for a later call. */
@@ -74,8 +86,13 @@ void link_keep(struct link *l, struct shell *s);
 int link_prove(struct link *l, const struct until *until, bool always,
     struct err *err);
 
-/* Drop what hangs on the masters of this generation. */
+/* Drop what hangs on the masters of this generation; and if the link is dead,
+ * so that nobody finds it again. */
 void link_let_go(struct link *l);
+void link_give_up(struct link *l);
+
+/* The sentence about a shell that did not come up. */
+int link_no_shell(const struct link *l, struct err *err);
 
 /* Look after the link from now on; end that again (without the lock). */
 void keeper_start(struct link *l);

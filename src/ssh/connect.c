@@ -1,0 +1,441 @@
+/*
+ * Making and proving a link: its masters, the lease, and room for shells on
+ * them.  link_inside.h tells how the parts play together.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "ssh/link_inside.h"
+
+/* How long the far side keeps commands alive without hearing from us. */
+#define LEASE_SILENCE_S 60
+
+/* A link that answered within this time is taken to be alive. */
+#define PROVEN_MS 10000
+
+/* A session of SFTP takes its time on a busy host; longer, and it is lost. */
+#define SFTP_MS 10000
+
+/* With the lock held: shells that nobody has taken, and the lease. */
+static void
+drop_shells(struct link *l)
+{
+	struct shell *s;
+
+	while ((s = l->idle) != NULL) {
+		l->idle = s->next;
+		shell_free(s);
+	}
+	l->idle_count = 0;
+	lease_give(l->lease);
+	l->lease = NULL;
+	memset(l->full, 0, sizeof(l->full));
+}
+
+/* With the lock held: drop what hangs on the masters of this generation. */
+void
+link_let_go(struct link *l)
+{
+	drop_shells(l);
+	while (l->count > 0) {
+		struct master *m = &l->masters[--l->count];
+
+		if (l->sb->throwaway)
+			master_end(m);
+		master_free(m);
+	}
+	l->connected = false;
+	l->sftp_only = false;
+	l->ahead_known = false;
+	l->note[0] = '\0';
+	l->generation++;
+}
+
+/* With the lock held: the link is dead, nobody shall find it again. */
+void
+link_give_up(struct link *l)
+{
+	int i;
+
+	for (i = 0; i < l->count; i++)
+		master_retire(&l->masters[i]);
+	link_let_go(l);
+}
+
+/* Log in once more, as master number "count".  Without the lock; only the
+ * connecting thread adds masters. */
+static int
+add_master(struct link *l, const struct until *until, struct err *err)
+{
+	struct master m;
+
+	if (master_ensure(&m, l->sb, l->count, until, err) == -1) {
+		master_free(&m);
+		return -1;
+	}
+	pthread_mutex_lock(&l->lock);
+	l->masters[l->count++] = m;
+	if (m.new_key[0] != '\0')
+		snprintf(l->news, sizeof(l->news), "%s", m.new_key);
+	pthread_mutex_unlock(&l->lock);
+	return 0;
+}
+
+/* With the lock held: all the masters there may be, and no room on any. */
+bool
+link_full(const struct link *l)
+{
+	int i;
+
+	for (i = 0; i < l->count; i++) {
+		if (!l->full[i])
+			return false;
+	}
+	return l->count == MASTERS_MAX;
+}
+
+/*
+ * A master that may have room for a channel, or -1: a further one, if there
+ * is none and "grow" is set.  Without the lock, by the connecting thread.
+ */
+static int
+roomy_master(struct link *l, bool grow, const struct until *until,
+    struct err *err)
+{
+	int i, found = -1;
+
+	pthread_mutex_lock(&l->lock);
+	for (i = 0; i < l->count && found == -1; i++) {
+		if (!l->full[i])
+			found = i;
+	}
+	pthread_mutex_unlock(&l->lock);
+	if (found != -1)
+		return found;
+	if (!grow || l->count == MASTERS_MAX)
+		return err_set(err, ERR_LIMIT, "%s allows no further session",
+		    l->sb->name);
+	return add_master(l, until, err) == -1 ? -1 : l->count - 1;
+}
+
+static void
+note_full(struct link *l, int master)
+{
+	pthread_mutex_lock(&l->lock);
+	l->full[master] = true;
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* Open a shell where there is room.  Without the lock, by the connecting
+ * thread. */
+static struct shell *
+open_shell(struct link *l, bool grow, const struct until *until,
+    struct err *err)
+{
+	char mark[MARK_MAX];
+	struct shell *s;
+	int m;
+
+	while ((m = roomy_master(l, grow, until, err)) != -1) {
+		link_mark(l, mark);
+		s = shell_open(l->masters[m].path, mark, until, err);
+		if (s != NULL) {
+			s->master = m;
+			s->generation = l->generation;
+			return s;
+		}
+		if (err->code != ERR_LIMIT)
+			return NULL;
+		note_full(l, m);
+	}
+	return NULL;
+}
+
+/* The same for the lease. */
+static struct lease *
+open_lease(struct link *l, const struct until *until, struct err *err)
+{
+	struct lease *lease;
+	int m;
+
+	while ((m = roomy_master(l, true, until, err)) != -1) {
+		lease = lease_open(l->masters[m].path, l->id, LEASE_SILENCE_S,
+		    until, err);
+		if (lease != NULL || err->code != ERR_LIMIT)
+			return lease;
+		note_full(l, m);
+	}
+	return NULL;
+}
+
+int
+link_no_shell(const struct link *l, struct err *err)
+{
+	if (err->code == ERR_TIMEOUT)
+		return err_set(err, ERR_IO,
+		    "logged in to %s, but no shell came up there within %d "
+		    "seconds; look at the rc files of its account",
+		    l->sb->name, READY_MS / 1000);
+	return err_wrap(err, "logged in to %s, but", l->sb->name);
+}
+
+/* With the lock held: keep a shell for a later call. */
+void
+link_keep(struct link *l, struct shell *s)
+{
+	struct shell **at;
+
+	/* At the end: it is the least ready of all. */
+	for (at = &l->idle; *at != NULL; at = &(*at)->next)
+		;
+	s->next = NULL;
+	*at = s;
+	l->idle_count++;
+}
+
+/*
+ * What commands need: the lease, and shells.  All start at once, since rc
+ * files take time.
+ */
+static int
+start_shells(struct link *l, const struct until *until, struct err *err)
+{
+	struct until ready;
+	struct lease *lease;
+	struct shell *s;
+	int i;
+
+	ready = until_within(until, READY_MS);
+	lease = open_lease(l, &ready, err);
+	if (lease == NULL)
+		return -1;
+	pthread_mutex_lock(&l->lock);
+	l->lease = lease;
+	pthread_mutex_unlock(&l->lock);
+	/* One for the call that waits, one for the next. */
+	for (i = 0; i < (l->brief ? 1 : 2); i++) {
+		s = open_shell(l, i == 0, &ready, err);
+		if (s == NULL && err->code != ERR_LIMIT)
+			return -1;
+		if (s == NULL)
+			break;
+		pthread_mutex_lock(&l->lock);
+		link_keep(l, s);
+		pthread_mutex_unlock(&l->lock);
+	}
+	return lease_wait(lease, &ready, err);
+}
+
+/* And for SFTP. */
+static struct sftp *
+open_sftp(struct link *l, const struct until *until, struct err *err)
+{
+	struct sftp *s;
+	int m;
+
+	while ((m = roomy_master(l, true, until, err)) != -1) {
+		s = sftp_open(l->masters[m].path, until, err);
+		if (s != NULL || err->code != ERR_LIMIT)
+			return s;
+		note_full(l, m);
+	}
+	return NULL;
+}
+
+/*
+ * No shell came up.  A server that allows SFTP alone starts that instead,
+ * which takes our text for a packet that makes no sense and ends at once.
+ */
+static bool
+try_sftp(struct link *l, const struct until *until)
+{
+	struct until soon = until_within(until, SFTP_MS);
+	struct sftp *s;
+	struct err err;
+
+	pthread_mutex_lock(&l->lock);
+	drop_shells(l);
+	pthread_mutex_unlock(&l->lock);
+	s = open_sftp(l, &soon, &err);
+	sftp_free(s);
+	return s != NULL;
+}
+
+/* With the lock held: what was heard of the shell, if it is news. */
+static void
+note_no_shell(struct link *l, const char *msg)
+{
+	if (strstr(msg, "said: nothing") != NULL ||
+	    strstr(msg, "allows sftp connections only") != NULL)
+		msg = "";
+	snprintf(l->no_shell, sizeof(l->no_shell), "%.500s", msg);
+	l->no_shell[strcspn(l->no_shell, "\r\n")] = '\0';
+}
+
+/* Everything a new link needs: a master, and what hangs on it. */
+static int
+connect_link(struct link *l, const struct until *until, struct err *err)
+{
+	bool sftp_only = false;
+
+	if (add_master(l, until, err) == -1)
+		return -1;
+	if (start_shells(l, until, err) == -1) {
+		/* One that is merely slow is none of these. */
+		if (err->code != ERR_IO || !try_sftp(l, until))
+			return link_no_shell(l, err);
+		sftp_only = true;
+	}
+	pthread_mutex_lock(&l->lock);
+	l->sftp_only = sftp_only;
+	note_no_shell(l, sftp_only ? err->msg : "");
+	l->proven = l->pinged = l->looked = clock_ms();
+	pthread_mutex_unlock(&l->lock);
+	return 0;
+}
+
+/* With the lock held: wait for a login that another thread is doing. */
+static int
+wait_connected(struct link *l, const struct until *until, struct err *err)
+{
+	while (l->connecting) {
+		if (gate_wait(&l->gate, &l->lock, until, err) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+/* With the lock held, before and after; makes sure there is a link. */
+int
+link_connect(struct link *l, const struct until *until, struct err *err)
+{
+	int rc;
+
+	if (wait_connected(l, until, err) == -1)
+		return -1;
+	if (l->connected)
+		return 0;
+	l->connecting = true;
+	pthread_mutex_unlock(&l->lock);
+	rc = connect_link(l, until, err);
+	pthread_mutex_lock(&l->lock);
+	l->connecting = false;
+	if (rc == 0) {
+		l->connected = true;
+		keeper_start(l);
+	} else {
+		link_let_go(l);
+	}
+	gate_open(&l->gate);
+	return rc;
+}
+
+/* With the lock held, before and after: another session of SFTP. */
+struct sftp *
+link_more_sftp(struct link *l, const struct until *until, struct err *err)
+{
+	struct until soon;
+	struct sftp *s;
+
+	if (wait_connected(l, until, err) == -1)
+		return NULL;
+	if (!l->connected) {
+		err_set(err, ERR_IO, "the link was lost");
+		return NULL;
+	}
+	soon = until_within(until, SFTP_MS);
+	l->connecting = true;
+	memset(l->full, 0, sizeof(l->full));
+	pthread_mutex_unlock(&l->lock);
+	s = open_sftp(l, &soon, err);
+	pthread_mutex_lock(&l->lock);
+	l->connecting = false;
+	gate_open(&l->gate);
+	if (s != NULL)
+		l->proven = clock_ms();
+	return s;
+}
+
+static int
+prove_sftp(struct link *l, const struct until *until, struct err *err)
+{
+	struct sftp *s = link_more_sftp(l, until, err);
+
+	sftp_free(s);
+	return s != NULL ? 0 : -1;
+}
+
+int
+link_prove(struct link *l, const struct until *until, bool always,
+    struct err *err)
+{
+	struct until soon = until_within(until, PROVE_MS);
+	struct lease *lease;
+	int rc;
+
+	if (!always && clock_ms() - l->proven < PROVEN_MS)
+		return 0;
+	if (l->sftp_only)
+		return prove_sftp(l, until, err);
+	if (l->lease == NULL)
+		return err_set(err, ERR_IO, "the link was lost");
+	lease = lease_take(l->lease);
+	pthread_mutex_unlock(&l->lock);
+	rc = lease_ping(lease, &soon, err);
+	pthread_mutex_lock(&l->lock);
+	if (rc == 0 && lease == l->lease)
+		l->proven = l->pinged = clock_ms();
+	lease_give(lease);
+	return rc;
+}
+
+/* With the lock held: a link that is there and answers. */
+int
+link_revive(struct link *l, const struct until *until, bool always,
+    struct err *err)
+{
+	unsigned generation;
+	int tries;
+
+	for (tries = 0; tries < 2; tries++) {
+		if (link_connect(l, until, err) == -1)
+			return -1;
+		generation = l->generation;
+		if (link_prove(l, until, always, err) == 0)
+			return 0;
+		if (err->code == ERR_CANCELLED)
+			return -1;
+		/* Unless another thread has replaced it meanwhile; one that
+		 * opens a shell has not. */
+		if (wait_connected(l, until, err) == -1)
+			return -1;
+		if (generation == l->generation)
+			link_give_up(l);
+	}
+	return err_wrap(err, "%s does not answer", l->sb->name);
+}
+
+/*
+ * With the lock held, before and after: a further shell, or NULL with
+ * ERR_LIMIT if the server allows none.
+ */
+struct shell *
+link_more(struct link *l, bool grow, const struct until *until, struct err *err)
+{
+	unsigned generation = l->generation;
+	struct shell *s;
+
+	if (wait_connected(l, until, err) == -1)
+		return NULL;
+	if (!l->connected || generation != l->generation) {
+		err_set(err, ERR_IO, "the link was lost");
+		return NULL;
+	}
+	l->connecting = true;
+	pthread_mutex_unlock(&l->lock);
+	s = open_shell(l, grow, until, err);
+	pthread_mutex_lock(&l->lock);
+	l->connecting = false;
+	gate_open(&l->gate);
+	return s;
+}
