@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -228,4 +229,18 @@ fs_std_fds(void)
 		if (open("/dev/null", O_RDWR) != fd)
 			_exit(1); /* what we print would end up anywhere */
 	}
+}
+
+/* macOS refuses more. */
+#define FDS_MAX 10240
+
+void
+fs_many_fds(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == -1 || limit.rlim_cur >= FDS_MAX)
+		return;
+	limit.rlim_cur = limit.rlim_max < FDS_MAX ? limit.rlim_max : FDS_MAX;
+	setrlimit(RLIMIT_NOFILE, &limit); /* if not, fewer calls at once */
 }

@@ -36,4 +36,7 @@ int fs_pipe(int fds[2], struct err *err);
 /* Make sure descriptors 0, 1 and 2 are open, on /dev/null if need be. */
 void fs_std_fds(void);
 
+/* Allow ourselves as many descriptors as we may have. */
+void fs_many_fds(void);
+
 #endif

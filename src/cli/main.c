@@ -134,6 +134,8 @@ main(int argc, char **argv)
 		return knownhost_helper(argv[2], argv[3], argv[4],
 		    STDOUT_FILENO);
 	signal(SIGPIPE, SIG_IGN);
+	/* Sixty calls at once on twenty sandboxes need more than 1024. */
+	fs_many_fds();
 	names_init();
 	log_init(getenv("REMOTE_SANDBOX_LOG_LEVEL"));
 	if (argc < 2)

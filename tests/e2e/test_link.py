@@ -9,6 +9,7 @@ import collections
 import os
 import pathlib
 import random
+import resource
 import signal
 import socket
 import stat
@@ -70,6 +71,16 @@ def test_64_calls_at_once(agent, sshd, home):
     assert sshd.connections_ever() <= 4
     assert len(home.masters()) <= 4
     assert last < 10 * SLOW
+
+
+def test_more_calls_than_descriptors_are_allowed_at_first(new_agent, sshd):
+    """The soft limit of 1024 (256 on macOS) is there to be raised."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    agent = new_agent(sshd.entry(), preexec_fn=lambda: resource.setrlimit(
+        resource.RLIMIT_NOFILE, (40, hard)))
+    calls = [agent.begin("sleep 0.2; echo %d" % n) for n in range(24)]
+    assert [agent.end(call)["stdout"] for call in calls] == [
+        "%d\n" % n for n in range(24)]
 
 
 @pytest.mark.parametrize("sessions", [1, 2])
