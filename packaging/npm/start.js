@@ -32,11 +32,13 @@ function fromPath() {
 		.find((path) => path && !realpathSync(path).endsWith('.js'));
 }
 
-// A child that shares our streams; signals go on to it, its end is ours.
+// A child that shares our streams; signals go on to it, its end is ours.  They
+// are caught before it starts: it may answer before spawn() returns.
 function run(path, args) {
-	const child = spawn(path, args, { stdio: 'inherit' });
+	let child;
 	for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
 		process.on(signal, () => child.kill(signal));
+	child = spawn(path, args, { stdio: 'inherit' });
 	child.on('error', (error) => {
 		console.error(`${name}: cannot start ${path}: ${error.message}`);
 		process.exit(1);
