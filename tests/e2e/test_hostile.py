@@ -74,7 +74,9 @@ class Host:
         self.lie.write_text("none\n")
         for name in PROGRAMS:
             (place / name).write_text(
-                '#!/bin/sh\nread -r who <%s\n[ "$who" != %s ] || . %s\n'
+                '#!/bin/sh\nread -r who <%s\n'
+                # A log of that host must not fill this disk.
+                '[ "$who" != %s ] || { ulimit -f 20000; . %s; }\n'
                 '[ "$who" = %s ] || exec %s "$@"\n' % (
                     self.lie, name, path / "how", name,
                     shutil.which(name) or "false"))
