@@ -7,6 +7,9 @@ import pathlib
 import re
 import subprocess
 
+import pytest
+
+import npm_clients
 import rsmcp
 from claude import CLAUDE
 
@@ -63,6 +66,22 @@ def test_claude_code_can_be_set_up_as_the_readme_says(home, sshd, claude,
     assert (home.home / ".claude/skills/remote-sandbox-script-exec/SKILL.md"
             ).is_file()
     shell(install, env, plugin)
+
+
+@pytest.mark.parametrize("program, title, connects", [
+    ("codex", "Codex", False), ("gemini", "Gemini CLI", True)])
+def test_other_clients_can_be_set_up_as_the_readme_says(
+        home, sshd, named_path, program, title, connects):
+    npm_clients.needs(program)
+    npm_clients.trust(home.home)
+    know_gpu1(home, sshd)
+    env = rsmcp.environment(home.home, **home.env(
+        PATH=npm_clients.path(named_path)))
+    shell(blocks("Quick start")[1], env, home.home)
+    shell(blocks(title)[0], env, home.home)
+    listed = shell("%s mcp list 2>&1" % program, env, home.home)
+    assert "remote-sandbox-mcp" in listed
+    assert not connects or "Connected" in listed
 
 
 def test_the_readme_names_every_tool():
