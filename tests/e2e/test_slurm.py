@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 import time
 
 import pytest
@@ -318,6 +319,32 @@ def test_requeued(jobs):
     result = jobs.over()
     assert (result["state"], result["exit_code"]) == ("exited", 5)
     assert "== requeued: 1\ngo\nround 1\n" in result["log_tail"]
+
+
+def cgroups():
+    """Can Slurm have groups with a limit of memory here?"""
+    return ssh_servers.ROOT and os.access(
+        slurm.CGROUPS / "memory.limit_in_bytes", os.W_OK)
+
+
+@pytest.mark.parametrize("memory, theirs, code, words", [
+    pytest.param("cgroup", "OUT_OF_MEMORY", 137, "oom-kill event",
+                 marks=pytest.mark.skipif(not cgroups(), reason="needs root "
+                                          "and cgroups of version 1")),
+    # Slurm kills our runner as well, and its queue tells no code.
+    ("gather", "FAILED", None, "exceeded memory limit")])
+def test_too_much_memory(home, new_cluster, new_sshd, memory, theirs, code,
+                         words):
+    cluster = new_cluster(memory=memory)
+    jobs = Jobs(home, cluster, new_sshd(env=cluster.env))
+    jobs.start("exec %s -c 'import time; x = b\"x\" * (300 << 20);"
+               " time.sleep(600)'" % sys.executable, slurm={"mem": "60M"})
+    result = jobs.over()
+    assert (result["state"], result["slurm_state"]) == ("killed", theirs), result
+    assert result.get("exit_code") == code
+    assert words in result["log_tail"]
+    jobs.start("echo all is well", "small", slurm={"mem": "60M"})
+    assert jobs.over("small")["exit_code"] == 0
 
 
 def test_slurm_forgets(home, new_cluster, new_sshd):
