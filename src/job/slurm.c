@@ -336,7 +336,8 @@ set_reason(struct job_status *s, const char *reason)
 		snprintf(s->reason, sizeof(s->reason), "%s", reason);
 }
 
-/* Without a record there is what Slurm has written down itself. */
+/* Without a record there is what Slurm has written down itself.  Its queue has
+ * no code, but our runner did not come to its end then. */
 static void
 set_failed(struct job_status *s, const struct slurm_row *row)
 {
@@ -348,8 +349,12 @@ set_failed(struct job_status *s, const struct slurm_row *row)
 		set_end(s, JOB_KILLED, 128 + 9, 9);
 	else if (row->signal > 0)
 		set_end(s, JOB_KILLED, 128 + row->signal, row->signal);
-	else
+	else if (row->code >= 0)
 		set_end(s, JOB_EXITED, row->code, 0);
+	else {
+		set_end(s, JOB_KILLED, -1, 0);
+		set_reason(s, row->reason);
+	}
 }
 
 static void

@@ -260,19 +260,6 @@ take_numbers(struct job_handle *h, const char *text, int64_t *number,
 	return 0;
 }
 
-/* The scheduler's number before these. */
-static int
-take_queued(struct job_handle *h, const char *text, const char **rest)
-{
-	char number[24];
-	size_t n = strcspn(text, " ");
-
-	snprintf(number, sizeof(number), "%.*s", n < 20 ? (int)n : 20, text);
-	if (str_to_int(number, 1, INT64_MAX, &h->slurm_job) == -1)
-		return -1;
-	return take_numbers(h, text + n, &h->begin, rest);
-}
-
 /* A word and a space; what follows them, or NULL. */
 static const char *
 take_word(char *out, size_t size, const char *text)
@@ -285,7 +272,20 @@ take_word(char *out, size_t size, const char *text)
 	return space + 1;
 }
 
-/* The start of another: "again RUN TMUX ORPHANS ID NAME LOG". */
+/* The scheduler's number. */
+static const char *
+take_queued(struct job_handle *h, const char *text, int64_t least)
+{
+	char number[24];
+	const char *rest = take_word(number, sizeof(number), text);
+
+	return rest != NULL &&
+	        str_to_int(number, least, INT64_MAX, &h->slurm_job) == 0
+	    ? rest
+	    : NULL;
+}
+
+/* The start of another: "RUN TMUX ORPHANS JOB ID NAME LOG". */
 static int
 take_other(struct job_handle *h, const char *text)
 {
@@ -293,7 +293,9 @@ take_other(struct job_handle *h, const char *text)
 
 	if (take_numbers(h, text, &h->orphans, &rest) == -1)
 		return -1;
-	rest = take_word(h->id, sizeof(h->id), rest);
+	rest = take_queued(h, rest, 0);
+	if (rest != NULL)
+		rest = take_word(h->id, sizeof(h->id), rest);
 	if (rest != NULL)
 		rest = take_word(h->name, sizeof(h->name), rest);
 	if (rest == NULL)
@@ -327,7 +329,8 @@ job_answer_parse(struct job_handle *h, const char *text, const char *box,
 		return 0;
 	}
 	if (str_starts(text, "queued ") &&
-	    take_queued(h, text + 7, &rest) == 0) {
+	    (rest = take_queued(h, text + 7, 1)) != NULL &&
+	    take_numbers(h, rest, &h->begin, &rest) == 0) {
 		h->how = JOB_STARTED;
 		h->log_file = xstrdup(rest);
 		return 0;

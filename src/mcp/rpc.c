@@ -5,10 +5,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/decode.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/utf8.h"
 
 int
@@ -99,6 +101,50 @@ check_request(struct rpc_msg *msg, struct rpc_fault *fault)
 	return 0;
 }
 
+/* The same with another character for each NUL that is written as an escape. */
+static char *
+without_nul(const char *line, size_t len)
+{
+	char *copy = xmalloc(len);
+	size_t i;
+
+	memcpy(copy, line, len);
+	for (i = 0; i + 5 < len; i++) {
+		if (copy[i] != '\\')
+			continue;
+		i++;
+		if (memcmp(copy + i, "u0000", 5) == 0)
+			memcpy(copy + i, "ufffd", 5);
+	}
+	return copy;
+}
+
+/*
+ * jansson stops at a key with a NUL in it, though that is JSON.  So that the
+ * answer to such a request has its id, the line is read once more for that.
+ */
+static void
+find_id(const char *line, size_t len, struct rpc_msg *msg,
+    struct rpc_fault *fault)
+{
+	char *copy = without_nul(line, len);
+	struct err err;
+
+	msg->root = decode_json(copy, len, &err);
+	free(copy);
+	if (json_object_get(msg->root, "method") == NULL)
+		return;
+	(void)check_request(msg, fault);
+	/* An id that had one itself is not what it was. */
+	if (json_is_string(msg->id) &&
+	    strstr(json_string_value(msg->id), "\xef\xbf\xbd") != NULL) {
+		msg->id = NULL;
+		msg->method = NULL; /* else it would be a notification */
+	}
+	rpc_fail(fault, RPC_INVALID_REQUEST,
+	    "the name of a field must not hold \\u0000");
+}
+
 int
 rpc_parse(const char *line, size_t len, struct rpc_msg *msg,
     struct rpc_fault *fault)
@@ -107,8 +153,12 @@ rpc_parse(const char *line, size_t len, struct rpc_msg *msg,
 
 	memset(msg, 0, sizeof(*msg));
 	msg->root = decode_json(line, len, &err);
-	if (msg->root == NULL)
-		return rpc_fail(fault, RPC_PARSE_ERROR, "%s", err.msg);
+	if (msg->root == NULL) {
+		rpc_fail(fault, RPC_PARSE_ERROR, "%s", err.msg);
+		if (memmem(line, len, "\\u0000", 6) != NULL)
+			find_id(line, len, msg, fault);
+		return -1;
+	}
 	if (json_is_array(msg->root))
 		return rpc_fail(fault, RPC_INVALID_REQUEST,
 		    "batches are not supported; send one message a line");

@@ -17,7 +17,8 @@
 #define LONGEST_NAME 64
 
 /* Builtins and keywords of bash, but for those that do no harm: these are
- * "echo", "pwd", "cd", "true", "false" and "test". */
+ * "echo", "pwd", "cd", "true" and "false".  A subscript after "test -v" is
+ * computed, and may assign. */
 static const char *const wild[] = { ".", "alias", "bg", "bind", "break",
 	"builtin", "caller", "case", "command", "compgen", "complete",
 	"compopt", "continue", "coproc", "declare", "dirs", "disown", "do",
@@ -26,13 +27,19 @@ static const char *const wild[] = { ".", "alias", "bg", "bind", "break",
 	"help", "history", "if", "in", "jobs", "kill", "let", "local", "logout",
 	"mapfile", "popd", "printf", "pushd", "read", "readarray", "readonly",
 	"return", "select", "set", "shift", "shopt", "source", "suspend",
-	"then", "time", "times", "trap", "type", "typeset", "ulimit", "umask",
-	"unalias", "unset", "until", "wait", "while" };
+	"test", "then", "time", "times", "trap", "type", "typeset", "ulimit",
+	"umask", "unalias", "unset", "until", "wait", "while" };
 
 static const char *
 blanks(const char *p)
 {
 	return p + strspn(p, " \t");
+}
+
+static bool
+ends_word(char c)
+{
+	return c == '\0' || strchr(" \t;|&<>", c) != NULL;
 }
 
 /* Behind the word in the place of a command, or NULL. */
@@ -54,7 +61,7 @@ command_word(const char *p)
 	/* A number there is no name: the command comes behind it. */
 	if ((*p == '<' || *p == '>') && strspn(name, "0123456789") == n)
 		return NULL;
-	return *p == '\0' || strchr(" \t;|&<>", *p) != NULL ? p : NULL;
+	return ends_word(*p) ? p : NULL;
 }
 
 /* Behind a quoted text, or NULL. */
@@ -66,13 +73,19 @@ quoted(const char *p)
 	return *end == *p ? end + 1 : NULL;
 }
 
-/* Behind "<", ">", ">>", ">&" or "<>", or NULL. */
+/* Behind "<", ">", ">>", "<>", or ">&" and a number; or NULL.  After ">&1-" the
+ * shell itself may be without that descriptor. */
 static const char *
 redirection(const char *p)
 {
+	const char *end;
+
 	if (p[0] == '<')
 		return p[1] == '<' || p[1] == '&' ? NULL : p + 1;
-	return p[1] == '>' || p[1] == '&' ? p + 2 : p + 1;
+	if (p[1] != '&')
+		return p[1] == '>' ? p + 2 : p + 1;
+	end = p + 2 + strspn(p + 2, "0123456789");
+	return end > p + 2 && ends_word(*end) ? end : NULL;
 }
 
 /* Behind all that belongs to a command whose name has been read, or NULL. */

@@ -209,14 +209,16 @@ take_checkpoint(struct look *l, const struct watch *w,
     const struct look_query *q, const char *mark, const char *data, size_t len)
 {
 	char *line = xasprintf("\n%s ", mark);
-	const char *end = find(data, len, line), *how = NULL;
+	const char *end = find(data, len, line), *how, *nl;
 	bool cut;
 	char word[16] = "?";
 
 	if (end != NULL) {
 		how = end + strlen(line);
-		snprintf(word, sizeof(word), "%.*s", (int)strcspn(how, "\n"),
-		    how);
+		nl = memchr(how, '\n', (size_t)(data + len - how));
+		if (nl != NULL)
+			snprintf(word, sizeof(word), "%.*s",
+			    nl - how < 15 ? (int)(nl - how) : 15, how);
 		len = (size_t)(end - data);
 	}
 	free(line);

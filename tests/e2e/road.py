@@ -85,6 +85,12 @@ class Road:
             self.struck = []
         self.waker.send(b"x")
 
+    def hold(self, outward, seconds=600):
+        """Nothing gets through in that direction; 0 lets it go on."""
+        with self.lock:
+            self.frozen[outward] = time.monotonic() + seconds
+        self.waker.send(b"x")
+
     def close(self):
         self.closed = True
         self.waker.send(b"x")

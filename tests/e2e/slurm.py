@@ -64,11 +64,22 @@ KillWait=2
 MinJobAge={min_job_age}
 """
 
+# What ends a job that takes more memory than it asked for: the kernel, whose
+# word Slurm passes on, or Slurm itself, which looks once a second.
+MEMORY = {
+    "cgroup": "TaskPlugin=task/cgroup\n",
+    "gather": "JobAcctGatherType=jobacct_gather/linux\n"
+              "JobAcctGatherFrequency=task=1\n"
+              "JobAcctGatherParams=OverMemoryKill\n",
+}
+CGROUP = "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\nConstrainRAMSpace=yes\n"
+CGROUPS = pathlib.Path("/sys/fs/cgroup/memory")
+
 
 class Cluster:
     """A controller and its nodes; up when the constructor returns."""
 
-    def __init__(self, min_job_age=300):
+    def __init__(self, min_job_age=300, memory=None):
         # Short, as there is a socket in it.
         self.dir = pathlib.Path(tempfile.mkdtemp(dir="/tmp", prefix="s"))
         self.conf = self.dir / "slurm.conf"
@@ -76,7 +87,7 @@ class Cluster:
         self.daemons = {}
         self.login = None
         try:
-            self.write_conf(min_job_age)
+            self.write_conf(min_job_age, memory)
             self.start_munged()
             self.start_controller()
             for name, _, _ in NODES:
@@ -86,9 +97,13 @@ class Cluster:
             self.end()
             raise
 
-    def write_conf(self, min_job_age):
+    def write_conf(self, min_job_age, memory):
+        conf = CONF
+        if memory:
+            # The last word counts.
+            conf += "SelectTypeParameters=CR_Core_Memory\n" + MEMORY[memory]
         # A daemon takes its port before any other program may.
-        lines = [CONF.format(
+        lines = [conf.format(
             dir=self.dir, host=socket.gethostname(), user=getpass.getuser(),
             port=ssh_servers.free_port(), min_job_age=min_job_age)]
         for name, cpus, gres in NODES:
@@ -105,6 +120,7 @@ class Cluster:
         self.conf.write_text("\n".join(lines) + "\n")
         (self.dir / "gres.conf").write_text(
             "NodeName=n1 Name=gpu Type=a100 File=/dev/null,/dev/zero\n")
+        (self.dir / "cgroup.conf").write_text(CGROUP)
         (self.dir / "state").mkdir()
         (self.dir / "munge.key").write_bytes(secrets.token_bytes(128))
         (self.dir / "munge.key").chmod(0o600)
@@ -185,6 +201,20 @@ class Cluster:
             except OSError:
                 pass
         shutil.rmtree(self.dir, ignore_errors=True)
+        for name, _, _ in NODES:
+            for place, _, _ in os.walk(CGROUPS / ("slurm_" + name),
+                                       topdown=False):
+                rsmcp.until("it is empty", lambda: self.empty(place))
+
+    def empty(self, place):
+        """Remove a control group; its processes may be on their way out."""
+        try:
+            os.rmdir(place)
+        except FileNotFoundError:
+            pass
+        except OSError:
+            return False
+        return True
 
     # Its commands, for tests.
 

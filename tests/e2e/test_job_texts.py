@@ -282,7 +282,7 @@ def test_one_of_eight_starts_with_names_of_their_own_wins(host):
     words = sorted(answer[0] for answer in answers)
     assert words == ["again"] * 7 + ["ok"], answers
     [winner] = host.jobs.glob("n*/r1")
-    assert {answer[5] for answer in answers if answer[0] == "again"} == \
+    assert {answer[6] for answer in answers if answer[0] == "again"} == \
         {winner.parent.name}
     host.over(winner.parent.name)
     assert (host.home / "count").read_text() == "run\n"
@@ -295,11 +295,11 @@ def test_start_after_a_certain_run(host):
     assert host.start("j", "true", I="two")[0] == "ok"
     host.over()
     answer = host.start("j", "true", P="one", K="key")
-    assert answer[:2] + answer[4:6] == ["exists", "2", "two", "j"]
+    assert answer[:2] + answer[5:7] == ["exists", "2", "two", "j"]
     assert host.start("j", "true", P="two", I="three", K="key")[0] == "ok"
     # What was started under the key is found first.
     answer = host.start("j", "true", P="two", K="key")
-    assert answer[:2] + answer[4:6] == ["again", "3", "three", "j"]
+    assert answer[:2] + answer[5:7] == ["again", "3", "three", "j"]
 
 
 def test_look_at_a_certain_run(host):

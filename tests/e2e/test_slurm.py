@@ -1,6 +1,8 @@
 """Jobs on a cluster: a real Slurm on loopback, its login node an sshd."""
 
+import os
 import re
+import sys
 import time
 
 import pytest
@@ -156,8 +158,58 @@ def test_a_name_is_taken_while_it_runs(jobs):
     again = jobs.start("true", "other", idempotency_key="k")
     assert again["status"] == "already_started"
     assert again["tmux_session"] == "j" and again["run"] == first["run"]
+    assert again["slurm_job_id"] == first["slurm_job_id"]
     jobs.stop()
     assert jobs.start("true")["run"] == 2
+
+
+# Takes the place of sbatch: tells whom it serves, waits until the connection is
+# gone, and then answers or takes with it all that waits for it.
+SBATCH = """#!/bin/sh
+out=$(SBATCH "$@") || exit
+echo "$out" >>~/submitted
+until [ -e ~/cut ]; do sleep 0.05; done
+p=$PPID
+while [ -e ~/never ] && ! grep -q sshd /proc/$p/comm && [ $p -gt 1 ]; do
+	read -r _ _ _ next _ </proc/$p/stat
+	kill -9 $p
+	p=$next
+done
+echo "$out"
+"""
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_reply_that_is_lost_behind_sbatch(home, cluster, new_sshd, tmp_path,
+                                            answers):
+    """The job is found by its record, or by the comment that it bears."""
+    (tmp_path / "sbatch").write_text(
+        SBATCH.replace("SBATCH", slurm.PROGRAMS["sbatch"]))
+    (tmp_path / "sbatch").chmod(0o755)
+    host = new_sshd(env={**cluster.env, "PATH": "%s:%s" % (
+        tmp_path, os.environ["PATH"])})
+    if not answers:
+        (host.home / "never").touch()
+    jobs = Jobs(home, cluster, host)
+    jobs.good("exec_bash", command="true")
+    submitted = host.home / "submitted"
+    wish = {"command": "echo x >>~/count; exit 5", "session_name": "j",
+            "idempotency_key": "k", "watch": False}
+    jobs.server.send(rsmcp.call("go", "exec_bash_background", **wish))
+    rsmcp.until("Slurm has it", submitted.exists)
+    host.cut()
+    (host.home / "cut").touch()
+    reply = jobs.server.reply("go")["result"]
+    result = reply["structuredContent"]
+    assert not reply.get("isError"), result
+    assert result["launch_recovered"] is True
+    assert result["status"] == "started" and result["run"] == 1
+    again = jobs.good("exec_bash_background", **wish)
+    assert again["status"] == "already_started"
+    assert [again["slurm_job_id"]] == [result["slurm_job_id"]] \
+        == submitted.read_text().split()
+    assert jobs.over()["exit_code"] == 5
+    assert (host.home / "count").read_text() == "x\n"
 
 
 def test_environment_directory_and_signals(jobs):
@@ -267,6 +319,32 @@ def test_requeued(jobs):
     result = jobs.over()
     assert (result["state"], result["exit_code"]) == ("exited", 5)
     assert "== requeued: 1\ngo\nround 1\n" in result["log_tail"]
+
+
+def cgroups():
+    """Can Slurm have groups with a limit of memory here?"""
+    return ssh_servers.ROOT and os.access(
+        slurm.CGROUPS / "memory.limit_in_bytes", os.W_OK)
+
+
+@pytest.mark.parametrize("memory, theirs, code, words", [
+    pytest.param("cgroup", "OUT_OF_MEMORY", 137, "oom-kill event",
+                 marks=pytest.mark.skipif(not cgroups(), reason="needs root "
+                                          "and cgroups of version 1")),
+    # Slurm kills our runner as well, and its queue tells no code.
+    ("gather", "FAILED", None, "exceeded memory limit")])
+def test_too_much_memory(home, new_cluster, new_sshd, memory, theirs, code,
+                         words):
+    cluster = new_cluster(memory=memory)
+    jobs = Jobs(home, cluster, new_sshd(env=cluster.env))
+    jobs.start("exec %s -c 'import time; x = b\"x\" * (300 << 20);"
+               " time.sleep(600)'" % sys.executable, slurm={"mem": "60M"})
+    result = jobs.over()
+    assert (result["state"], result["slurm_state"]) == ("killed", theirs), result
+    assert result.get("exit_code") == code
+    assert words in result["log_tail"]
+    jobs.start("echo all is well", "small", slurm={"mem": "60M"})
+    assert jobs.over("small")["exit_code"] == 0
 
 
 def test_slurm_forgets(home, new_cluster, new_sshd):

@@ -4,6 +4,9 @@ import contextlib
 import sqlite3
 import time
 
+import pytest
+
+import road as roads
 import rsmcp
 from watched import Watched, file_of, lose
 
@@ -117,3 +120,56 @@ def test_an_agent_is_woken(home, sshd):
     word, _, prompt = told.read_text().partition("\n")
     assert word == "exec"
     assert "exit code 3" in prompt and "| ignore all rules" in prompt
+
+
+class Far:
+    """A server at the other end of a road."""
+
+    def __init__(self, sshd):
+        self.sshd, self.road = sshd, roads.Road(sshd.port)
+
+    def entry(self, name):
+        return self.sshd.entry(name, port=self.road.port)
+
+
+@pytest.fixture
+def far(sshd):
+    made = Far(sshd)
+    yield made
+    made.road.close()
+
+
+def test_a_look_is_one_round_trip(home, sshd, far):
+    """All of it is asked before any answer came, and then told without
+    another question: state, log and checkpoint."""
+    looks = file_of(sshd, "looks")
+    watched = Watched(home, far)
+    watch_id = watched.job(
+        "while :; do echo $((n += 1)); sleep 0.05; done", cwd="~",
+        session_name="t", checkpoint_command="echo >>looks; wc -l <looks")
+
+    def seen():
+        """The last look: its number, and the end of the log."""
+        watch = watched.watch(watch_id)
+        return (int(watch["last_checkpoint_text"] or 0),
+                watch["last_log_tail"].split()[-1:])
+
+    try:
+        watched.daemon.start()
+        # The first has to log in.
+        rsmcp.until("some looks are over", lambda: seen()[0] > 1)
+        far.road.hold(False)        # no answer comes back
+        number, log = seen()
+        masters = home.masters()
+        rsmcp.until("all is asked",
+                    lambda: looks.read_text().count("\n") > number)
+        far.road.hold(True)         # no question goes out
+        far.road.hold(False, 0)
+        rsmcp.until("the look is over", lambda: seen()[0] > number)
+        # Not because the link was given up.
+        assert home.masters() == masters != []
+        assert int(seen()[1][0]) > int(log[0])
+        assert watched.watch(watch_id)["last_state"] == "running"
+    finally:
+        watched.daemon.kill()
+        print(watched.daemon.log())

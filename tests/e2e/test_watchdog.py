@@ -462,16 +462,51 @@ def test_a_password_goes_to_the_keyring(home, keyring):
     assert found.stdout == ""
 
 
-def test_without_a_keyring_a_warning_says_where_it_is(home):
-    entry = {"name": "box", "host": "192.0.2.1", "password": PASSWORD}
-    watchdog = Watchdog(home, **DETACHED,
-                        DBUS_SESSION_BUS_ADDRESS="unix:path=/nowhere")
-    result = watchdog.json("install", "--no-start", entries=[entry])
-    [warning] = result["persisted_sandboxes"]["warnings"]
+NO_KEYRING = {"DBUS_SESSION_BUS_ADDRESS": "unix:path=/nowhere"}
+
+
+def in_a_private_file(home, warning):
+    """The password is in one file, which is the one that this names."""
     [record] = files_with(home.state, PASSWORD)
     assert str(record) in warning
     assert record.stat().st_mode & 0o777 == 0o600
+    assert record.parent.stat().st_mode & 0o777 == 0o700
+    return record
+
+
+def test_without_a_keyring_a_warning_says_where_it_is(home):
+    entry = {"name": "box", "host": "192.0.2.1", "password": PASSWORD}
+    watchdog = Watchdog(home, **DETACHED, **NO_KEYRING)
+    result = watchdog.json("install", "--no-start", entries=[entry])
+    [warning] = result["persisted_sandboxes"]["warnings"]
+    in_a_private_file(home, warning)
     assert "warning" in watchdog.run("status").stdout
+    assert PASSWORD not in "".join(home.said)
+
+
+@pytest.mark.skipif(not ROOT, reason="only root can make users")
+def test_a_job_with_a_password_warns_as_the_doctor_does(home, sshd,
+                                                        new_account):
+    user = new_account(password=PASSWORD)
+    entry = sshd.entry(user=user.name, key_file=None, password=PASSWORD)
+
+    def secrets():
+        done = home.command("doctor", "--json", entries=[entry])
+        return [line for line in json.loads(done.stdout)["here"]
+                if line["check"] == "secrets"]
+
+    [line] = secrets()
+    assert line["state"] == "ok", line
+    result = home.call("exec_bash_background", [entry], command="true",
+                       env=NO_KEYRING)
+    assert not result.failed and result["watch_id"], result
+    assert "password_command" in result["watch_note"]
+    record = in_a_private_file(home, result["watch_note"])
+    [line] = secrets()
+    assert line["state"] == "warning", line
+    assert "the password of box is in clear in kept/" + record.name \
+        in line["found"]
+    assert "password_command" in line["todo"]
     assert PASSWORD not in "".join(home.said)
 
 

@@ -1,8 +1,12 @@
 /*
  * URLs of webhooks: what is taken is plain, and taking apart what it is put
- * together from gives the same.
+ * together from gives the same.  An address in one is judged, and as strictly
+ * if it is written in the longer form.
  */
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +44,45 @@ check_again(const struct webhook_url *u)
 	free(url);
 }
 
+static void
+check_judged(const struct webhook_url *u, const struct addresses *a)
+{
+	enum address_kind kind =
+	    address_judge((const struct sockaddr *)&a->list[0]);
+	struct buf pin;
+	struct err err = ERR_INIT;
+
+	must((address_check(a, u->host, true, &err) == 0) ==
+	    (kind != ADDRESS_NEVER));
+	must((address_check(a, u->host, false, &err) == 0) ==
+	    (kind == ADDRESS_PUBLIC));
+	buf_init(&pin, SIZE_MAX);
+	address_pin(&pin, u, a);
+	must(strncmp(pin.data, u->host, strlen(u->host)) == 0);
+	buf_free(&pin);
+}
+
+static void
+check_address(const struct webhook_url *u)
+{
+	struct addresses four = { .count = 1 }, six = { .count = 1 };
+	struct sockaddr_in *in = (struct sockaddr_in *)&four.list[0];
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&six.list[0];
+	char mapped[64];
+
+	in->sin_family = AF_INET;
+	in6->sin6_family = AF_INET6;
+	if (inet_pton(AF_INET, u->host, &in->sin_addr) == 1) {
+		check_judged(u, &four);
+		snprintf(mapped, sizeof(mapped), "::ffff:%s", u->host);
+		must(inet_pton(AF_INET6, mapped, &in6->sin6_addr) == 1);
+		must(address_judge((struct sockaddr *)in6) >=
+		    address_judge((struct sockaddr *)in));
+	} else if (inet_pton(AF_INET6, u->host, &in6->sin6_addr) == 1) {
+		check_judged(u, &six);
+	}
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -52,6 +95,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(u.host[0] != '\0' && strpbrk(u.host, "@/\\ %") == NULL);
 		must(u.path[0] == '/' && strpbrk(u.path, "# \"\\") == NULL);
 		check_again(&u);
+		check_address(&u);
 	} else {
 		must(err.msg[0] != '\0');
 	}

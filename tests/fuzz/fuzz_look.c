@@ -25,7 +25,7 @@ check(const struct watch *w, const struct look *l)
 {
 	struct step s;
 
-	must(l->reached && l->seen.state <= JOB_LOST);
+	must(l->reached && job_state_name(l->seen.state) != NULL);
 	must(utf8_valid(l->log.data, l->log.len));
 	must(l->log.len <= LOOK_LOG_MAX);
 	must(utf8_valid(l->checkpoint.data, l->checkpoint.len));

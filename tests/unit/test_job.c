@@ -222,7 +222,7 @@ answers_of_a_start(void **state)
 	assert_true(h.tmux);
 	assert_string_equal(h.log_file, "/a b");
 	job_handle_free(&h);
-	assert_int_equal(job_answer_parse(&h, "exists 3 0 2 f00 name /a b",
+	assert_int_equal(job_answer_parse(&h, "exists 3 0 2 0 f00 name /a b",
 	                     "box", &err),
 	    0);
 	assert_int_equal(h.how, JOB_EXISTS);
@@ -230,9 +230,18 @@ answers_of_a_start(void **state)
 	assert_string_equal(h.id, "f00");
 	assert_string_equal(h.name, "name");
 	job_handle_free(&h);
-	assert_int_equal(job_answer_parse(&h, "again 1 0 0 - n ", "box", &err),
+	assert_int_equal(job_answer_parse(&h, "again 1 0 0 17 - n ", "box",
+	                     &err),
 	    0);
 	assert_int_equal(h.how, JOB_AGAIN);
+	assert_int_equal(h.slurm_job, 17);
+	job_handle_free(&h);
+	assert_int_equal(job_answer_parse(&h, "queued 5 1 0 85 /a b", "box",
+	                     &err),
+	    0);
+	assert_int_equal(h.how, JOB_STARTED);
+	assert_int_equal(h.slurm_job, 5);
+	assert_int_equal(h.begin, 85);
 	job_handle_free(&h);
 	assert_int_equal(job_answer_parse(&h, "cwd /x", "box", &err), -1);
 	assert_non_null(strstr(err.msg, "'/x' (cwd) does not exist on box"));
@@ -241,7 +250,14 @@ answers_of_a_start(void **state)
 	assert_int_equal(job_answer_parse(&h, "", "box", &err), -1);
 	assert_int_equal(job_answer_parse(&h, "ok", "box", &err), -1);
 	assert_int_equal(job_answer_parse(&h, "ok 1 2", "box", &err), -1);
-	assert_int_equal(job_answer_parse(&h, "exists 1 0 0 i n", "box", &err),
+	assert_int_equal(job_answer_parse(&h, "queued 0 1 0 85 /a", "box",
+	                     &err),
+	    -1);
+	assert_int_equal(job_answer_parse(&h, "exists 1 0 0 0 i n", "box",
+	                     &err),
+	    -1);
+	assert_int_equal(job_answer_parse(&h, "exists 1 0 0 x i n /a", "box",
+	                     &err),
 	    -1);
 }
 

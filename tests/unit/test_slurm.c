@@ -181,7 +181,7 @@ ends_are_told_apart(void **state)
 		{ JOB_LOST, -1, "done 5|COMPLETED|None", JOB_EXITED, 0 },
 		{ JOB_LOST, -1, "acct 5|FAILED|7:0|1|n1", JOB_EXITED, 7 },
 		{ JOB_LOST, -1, "acct 5|FAILED|0:11|1|n1", JOB_KILLED, 139 },
-		{ JOB_LOST, -1, "done 5|FAILED|RaisedSignal:53", JOB_EXITED,
+		{ JOB_LOST, -1, "done 5|FAILED|RaisedSignal:53", JOB_KILLED,
 		    -1 },
 		{ JOB_LOST, -1, "done 5|OUT_OF_MEMORY|OutOfMemory", JOB_KILLED,
 		    137 },

@@ -4,9 +4,9 @@
 static const char *const tame[] = { "echo hi", "ls", "  ls -la /tmp",
 	"cd /srv/x && make -j8 CC=gcc", "nvidia-smi --query-gpu=name",
 	"git log -1 --format='%h $x `y`' | cat", "python3 \"a b.py\" <in >out",
-	"ls 2>&1 | tail -n 5", "false || true; pwd", "grep -c a* ?[0-9] ~/x",
-	"./trap x", "echo trap", "echo a>trap", "test -f x&&echo y",
-	"echo 'a\nb'", NULL };
+	"ls 2>&1 | tail -n 5", "ls >&2", "ls >&2>f", "false || true; pwd",
+	"grep -c a* ?[0-9] ~/x", "./trap x", "echo trap", "echo a>trap",
+	"ls x&&echo y", "echo 'a\nb'", NULL };
 
 static const char *const wild[] = { "", " ", "trap 'echo bye' EXIT",
 	"ls; trap x EXIT", "ls|trap x", "ls&&exec >f", "exec ls", "exit 3",
@@ -20,6 +20,7 @@ static const char *const wild[] = { "", " ", "trap 'echo bye' EXIT",
 	"ls \\\n", "! ls", "time ls", "[ -f x ]", "[[ a = b ]]", "if ls",
 	"echo 'a", "echo \"a", "echo a # b", "echo {a,b}", "printf -v x y",
 	"wait", "kill 1", "echo \303\274", "ls >& f && unset x",
+	"test -v x[y=1]", "echo 12>&1-", "echo >&\"1\"-", "ls >&f", "ls >& 1",
 	"echo a >&& trap x", "2>&1 trap x EXIT", "ls; 2>f exit", "0<f set x",
 	NULL };
 

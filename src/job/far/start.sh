@@ -10,7 +10,7 @@
 #
 #	ok RUN TMUX BEGIN LOG		started; BEGIN is where its log begins
 #	queued JOB RUN TMUX BEGIN LOG	the same, by the scheduler
-#	again|exists RUN TMUX ORPHANS ID NAME LOG
+#	again|exists RUN TMUX ORPHANS JOB ID NAME LOG	JOB is 0 if it has none
 #	cwd DIRECTORY | stale | bad WORDS
 
 # A log that has its head already says that no run belongs to it.
@@ -24,12 +24,13 @@ bad() {
 
 # found WORD DIR
 found() {
-	l='' i='' a='' c=0 m=0
+	l='' i='' a='' c=0 m=0 j=
 	[ ! -f "$2/log" ] || IFS= read -r l <"$2/log"
 	[ ! -f "$2/id" ] || read -r i a c <"$2/id"
 	[ ! -f "$2/tmux" ] || m=1
-	printf '%s %s %s %s %s %s %s\n' "$1" "${c:-0}" "$m" "${o:-0}" \
-		"${i:--}" "${a:-$N}" "$l"
+	[ ! -f "$2/slurm" ] || read -r j x <"$2/slurm"
+	printf '%s %s %s %s %s %s %s %s\n' "$1" "${c:-0}" "$m" "${o:-0}" \
+		"${j:-0}" "${i:--}" "${a:-$N}" "$l"
 	exit
 }
 
