@@ -29,7 +29,7 @@ MEMORY_MB = 20
 
 def came(text):
     """What there is of the output in a reply."""
-    words = [f"{len(text) / 1000:.0f} kB of it returned",
+    words = [f"returns {len(text) / 1000:.0f} kB of it",
              "with its end" if "end-42" in text else "its end is lost"]
     if "trunc" not in text:
         words.append("nothing says so")
@@ -48,7 +48,7 @@ class Bench(Stage):
     def once(one, command):
         """Seconds, and what came."""
         if isinstance(one, peers.ControlMaster):
-            return one.pour(command), "all of it, to a pipe"
+            return one.pour(command), "writes all of it to a pipe"
         one.patience_s = PATIENCE_S
         text, took = one.run(command)
         if isinstance(one, peers.Ours):

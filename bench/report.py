@@ -23,12 +23,13 @@ INTRO = """# Benchmarks
 
 <!-- Written by ./dev bench from what it measured. Do not edit. -->
 
-Our server next to everything else that brings commands and files to a machine
-over SSH, measured by `./dev bench` in one run on one machine. All take turns,
-and each figure is a median with the quartiles beside it, so a busy machine is
-busy for all; what carries over to other machines is the ratios. In brackets:
+Our server next to others that bring commands and files to a machine over SSH,
+measured by `./dev bench`. In each benchmark all take turns in one run, so that
+a busy machine is busy for all; each figure is a median with the quartiles
+below it, and what carries over to other machines is the ratios. In brackets:
 how many times worse than ours. What is measured how stands at the top of each
-`bench/NAME.py`.
+`bench/NAME.py`; "master" is an open connection of OpenSSH (ControlMaster),
+"original" the server in Python whose tools ours has.
 """
 
 REPRODUCE = """## How to reproduce
@@ -76,12 +77,14 @@ def print_all(found, records):
         print(section)
         for row in rows:
             print_row(row)
+    print(f"{total(found)}; {len(missed_targets(records))} targets missed")
+
+
+def total(found):
     rows = [row for each in found.values() for row in each if row.peers]
     behind = [row for row in rows if row.behind()]
-    missed = missed_targets(records)
-    print(f"{len(rows)} rows with others: ahead of all in "
-          f"{len(rows) - len(behind)}, behind one in {len(behind)}; "
-          f"{len(missed)} targets missed")
+    return (f"{len(rows)} rows with others: ahead of all in "
+            f"{len(rows) - len(behind)}, behind one in {len(behind)}")
 
 
 # --- the page -----------------------------------------------------------------
@@ -129,15 +132,15 @@ def conditions(records):
 def short(found):
     """One line a row: ours and the best of the others."""
     lines = []
-    for rows in found.values():
+    for section, rows in found.items():
         for row in rows:
             best = row.best()
             lines.append([
-                row.title, compare.amount(row.ours["median"], row.unit),
+                f"{section}: {row.title}",
+                compare.amount(row.ours["median"], row.unit),
                 f"{best.name}, {best.text()}" if best else "-",
-                best.times_text() if best else "-",
-                row.verdict() if best or not row.peers else "alone"])
-    return "## In short\n\n" + table(
+                best.times_text() if best else "-", row.verdict()])
+    return f"## In short\n\n{total(found)}.\n\n" + table(
         ["what", "ours", "best of the others", "times ours", ""], lines)
 
 
@@ -169,12 +172,15 @@ def absent(found, records):
         for name, why in record["skipped"].items():
             lines.append(f"- {name}, in `./dev bench {record['name']}`: "
                          f"{' '.join(why.split())}.")
-    for rows in found.values():
+    for section, rows in found.items():
         for row in rows:
+            reasons = {}
             for peer in row.peers:
                 if peer.ratio is None:
-                    lines.append(f"- {peer.name}, {row.section}, {row.title}: "
-                                 f"{peer.figure['cannot']}.")
+                    reasons.setdefault(peer.figure["cannot"], []).append(
+                        peer.name)
+            lines += [f"- {section}: {row.title}: {'; '.join(names)}: {why}."
+                      for why, names in reasons.items()]
     return "## Who cannot, or is not to be had\n\n" + (
         "\n".join(lines) or "All can.") + "\n"
 
@@ -194,21 +200,23 @@ def figure_cell(row, figure, peer=None):
 def section_text(title, rows, picture):
     names = list(dict.fromkeys(peer.name for row in rows
                                for peer in row.peers))
-    lines, notes = [], []
+    lines, remarks = [], []
     for row in rows:
         by_name = {peer.name: peer for peer in row.peers}
         lines.append([row.title, figure_cell(row, row.ours)] + [
             figure_cell(row, by_name[name].figure, by_name[name])
             if name in by_name else "-" for name in names] + [row.verdict()])
-        for name, figure in [(compare.OURS, row.ours)] + [
-                (peer.name, peer.figure) for peer in row.peers]:
-            if "note" in figure:
-                notes.append(f"- {row.title}, {name}: {figure['note']}.")
+        notes = [f"{name} {figure['note']}" for name, figure in
+                 [(compare.OURS, row.ours)] + [(peer.name, peer.figure)
+                                               for peer in row.peers]
+                 if "note" in figure]
+        if notes:
+            remarks.append(f"- {row.title}: {'; '.join(notes)}.")
     text = f"## {title}\n\n"
     if picture:
         text += f"![{title}](charts/{picture})\n\n"
     text += table(["what", "ours", *names, ""], lines)
-    return text + ("\n" + "\n".join(notes) + "\n" if notes else "")
+    return text + ("\n" + "\n".join(remarks) + "\n" if remarks else "")
 
 
 def slug(title):

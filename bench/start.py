@@ -105,7 +105,7 @@ def report(found, record):
     print(f"{'server':22}{'start ms':>10}{'RSS MB':>9}{'tools':>7}{'kB':>7}"
           f"{'time':>9}{'memory':>9}")
     for name, start in found.items():
-        tools = f"{start.tools} tools"
+        tools = f"has {start.tools} tools"
         medians[name] = [row.add(name, values, note) for row, values, note in
                          zip(rows, (start.ms, start.mb, start.kb),
                              ("", "", tools))]

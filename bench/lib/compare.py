@@ -72,11 +72,11 @@ class Row:
 
 
 def spread(figure, unit):
-    """The quartiles, if there are any."""
-    if figure.get("runs", 1) < 2:
+    """The quartiles, where they differ."""
+    if "median" not in figure:
         return ""
     low, high = (amount(figure[which], unit) for which in ("low", "high"))
-    return f"{low} to {high}"
+    return f"{low} to {high}" if low != high else ""
 
 
 def sections(records):

@@ -2,9 +2,9 @@
 
 # Benchmark, a part of the row's title or of the target's text, what to say.
 KNOWN = (
-    ("start", "tools/list", "Ours also says what its tools return; the schemas "
-     "of the results are a third of it. Leaving them out, or shorter texts, "
-     "would close a part of it."),
+    ("start", "tools/list", "Ours also says what its tools return: the schemas "
+     "of the results are 9 of its 24 kB, which only leaving them out would "
+     "save. Even then (14 kB) shorter texts for the arguments would be needed."),
     ("exec", "first `echo hi`", "After the login ours opens three sessions one "
      "after the other, a round trip each: the lease that ends commands when we "
      "are gone, a shell, and one for the next command. ssh opens one. Opening "
