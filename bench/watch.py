@@ -182,7 +182,8 @@ def measure(daemons, window):
     time.sleep(window)
     took = time.monotonic() - began
     after = {name: daemon.seconds() for name, daemon in daemons.items()}
-    return {name: tuple(100 * (b - a) / took for a, b in zip(
+    # A tick at least: what is less cannot be seen.
+    return {name: tuple(100 * max(b - a, 1 / TICKS) / took for a, b in zip(
                 before[name], after[name])) + (daemon.looked(since),)
             for name, daemon in daemons.items()}
 
