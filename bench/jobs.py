@@ -8,21 +8,19 @@ after each.  A start is that of `true` under a new name; a poll that of a job
 which runs and whose log has a hundred lines.
 """
 
-import argparse
 import contextlib
-import gc
 import itertools
 import json
-import os
-import pathlib
 import statistics
 import sys
 import time
 
 from lib import peers
+from lib.record import Record
 from lib.relay import Relay
-from lib.stage import Stage, Verdict, jobs_can_run, report_load
+from lib.stage import Stage, options_for, ready
 
+SECTION = "Jobs"
 DELAY_MS = 25
 PAUSE_S = 0.1       # a start has something to do after its reply
 
@@ -30,6 +28,7 @@ PAUSE_S = 0.1       # a start has something to do after its reply
 START = 1.2
 POLL = 1.2
 
+KINDS = (peers.Ours, peers.Original)
 NAMES = itertools.count(1)
 FOLLOWED = "followed"
 
@@ -65,80 +64,76 @@ class Bench(Stage):
     def players(self, stack, port, user):
         """Each has an account of its own, so names do not meet."""
         found = {}
-        for kind in (peers.Ours, peers.Original):
-            server = self.start(stack, kind, port, user[kind])
-            if server is None:
+        for kind in KINDS:
+            if kind.name in self.skipped:
                 continue
-            try:
-                found[kind.name] = Player(server)
-                stack.callback(found[kind.name].close)
-            except peers.Broken as reason:
-                if kind is peers.Ours:
-                    raise SystemExit(f"our server does not work: {reason}")
-                self.skipped[kind.name] = str(reason)
+            server = self.start(stack, kind, port, user[kind])
+            player = server and self.attempt(kind, lambda: Player(server))
+            if player:
+                found[kind] = player
+                stack.callback(player.close)
         return found
 
-    def measure(self, port, user, rounds, relay=None):
-        """{name: (start, poll)} in ms, and the round trip."""
-        took, trips = {}, []
+    def measure(self, port, user, relay=None):
+        """{name: (starts, polls)} in ms, and the round trip."""
+        trips = []
         with contextlib.ExitStack() as stack:
             players = self.players(stack, port, user)
-            took = {name: ([], []) for name in players}
-            for _ in range(rounds):
-                for name, player in players.items():
-                    time.sleep(PAUSE_S)
-                    took[name][0].append(
-                        player.start(f"job{next(NAMES)}", "true")[1] * 1000)
-                    time.sleep(PAUSE_S)
-                    took[name][1].append(player.poll() * 1000)
+            took = {kind.name: ([], []) for kind in players}
+            for kind in self.turns(list(players), self.options.rounds):
+                done = self.attempt(kind, lambda: once(players[kind]))
+                for values, seconds in zip(took[kind.name], done or ()):
+                    values.append(seconds * 1000)
                 if relay:
                     trips.append(relay.round_trip() * 1000)
-        return ({name: tuple(map(statistics.median, both))
-                 for name, both in took.items()},
-                statistics.median(trips) if trips else None)
+        return took, statistics.median(trips) if trips else None
 
 
-def report(title, took, trip):
+def once(player):
+    """Seconds of a start and of a poll."""
+    time.sleep(PAUSE_S)
+    _, start = player.start(f"job{next(NAMES)}", "true")
+    time.sleep(PAUSE_S)
+    return start, player.poll()
+
+
+def report(title, took, trip, record):
+    """Medians of ours."""
     print(f"{title:24}{'start':>12}{'poll':>12}   median ms"
           + (", and round trips" if trip else ""))
+    rows = [record.row(SECTION, f"{what}, {title}", "ms")
+            for what in ("start of a job", "poll of a job")]
     for name, both in took.items():
-        row = "".join(f"{ms:12.1f}" for ms in both)
+        medians = [row.add(name, values) for row, values in zip(rows, both)
+                   if values]
+        line = "".join(f"{ms:12.1f}" for ms in medians)
         if trip:
-            row += "".join(f"{ms / trip:8.2f}" for ms in both)
-        print(f"{name:24}{row}")
+            line += "".join(f"{ms / trip:8.2f}" for ms in medians)
+        print(f"{name:24}{line}")
+    return map(statistics.median, took[peers.Ours.name])
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--binary", required=True, type=pathlib.Path)
+    parser = options_for(__doc__)
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--realtime", action="store_true",
-                        help="run all of it before other work (root only)")
     options = parser.parse_args()
-    if not jobs_can_run(options):
+    if not ready(options, "tmux", root=True):
         return 0
-    if options.realtime:        # the children inherit it
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
-    gc.disable()
-    verdict = Verdict()
-    report_load(options.realtime)
+    record = Record("jobs", options.realtime)
     with contextlib.ExitStack() as stack:
         bench = Bench(stack, options)
-        user = {kind: bench.account()
-                for kind in (peers.Ours, peers.Original)}
+        user = {kind: bench.account() for kind in KINDS}
         relay = Relay(DELAY_MS, bench.sshd.port)
         stack.callback(relay.close)
-        took, _ = bench.measure(bench.sshd.port, user, options.rounds)
-        report("loopback", took, None)
-        took, trip = bench.measure(relay.port, user, options.rounds, relay)
-        report(f"{2 * DELAY_MS} ms away", took, trip)
-        for name, why in bench.skipped.items():
-            print(f"skipped: {name}: {why}")
-        start, poll = (ms / trip for ms in took[peers.Ours.name])
-    verdict.target(f"a start takes at most {START} round trips of "
-                   f"{trip:.2f} ms ({start:.2f})", start <= START)
-    verdict.target(f"a poll takes at most {POLL} ({poll:.2f})", poll <= POLL)
-    return 0 if verdict.good else 1
+        took, _ = bench.measure(bench.sshd.port, user)
+        report("loopback", took, None, record)
+        took, trip = bench.measure(relay.port, user, relay)
+        start, poll = (ms / trip for ms in report(
+            f"{2 * DELAY_MS} ms away", took, trip, record))
+    record.target(f"a start takes at most {START} round trips of "
+                  f"{trip:.2f} ms ({start:.2f})", start <= START)
+    record.target(f"a poll takes at most {POLL} ({poll:.2f})", poll <= POLL)
+    return record.end(bench.skipped)
 
 
 if __name__ == "__main__":

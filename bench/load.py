@@ -22,11 +22,12 @@ import tempfile
 import threading
 import time
 
-from lib import far
-from lib.stage import Verdict, report_load
+from lib import far, peers
+from lib.record import Record
 
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {}}
+SECTION = "Load"
 WAIT_S = 120            # for one reply
 MEMORY_KB = 64 * 1024
 END_S = 2
@@ -174,7 +175,7 @@ def percentile(values, share):
     return sorted(values)[min(int(len(values) * share), len(values) - 1)]
 
 
-def long_run(stage, options, verdict):
+def long_run(stage, options, record):
     server = Server(options.binary, stage.dir / "one", stage.entries)
     stage.stack.callback(server.close)
     mix = Mix([entry["name"] for entry in stage.entries], stage.file)
@@ -194,13 +195,22 @@ def long_run(stage, options, verdict):
           f"p99 {percentile(took, 0.99) * 1000:.0f} ms")
     print(f"memory {rss[0] / 1024:.1f} MB, then {rss[1] / 1024:.1f} MB; "
           f"open files {files[0]:.0f}, then {files[1]:.0f}")
-    verdict.target("no call fails", not failed)
-    verdict.target("memory is flat", rss[1] <= rss[0] * 1.05 + 512)
-    verdict.target("open files are flat", files[1] <= files[0] * 1.05 + 8)
-    verdict.target(f"it ends within {END_S} s", server.close() <= END_S)
+    what = f"{len(stage.entries)} sandboxes, {options.calls} calls in flight"
+    for title, unit, value in (
+            ("calls a second", "/s", len(took) / seconds),
+            ("latency of half of them, at most", "ms",
+             percentile(took, 0.5) * 1000),
+            ("latency of 99 %, at most", "ms", percentile(took, 0.99) * 1000),
+            ("memory", "MB", rss[1] / 1024)):
+        record.row(SECTION, f"{what}: {title}", unit, unit == "/s").add(
+            peers.Ours.name, [value])
+    record.must("no call fails", not failed)
+    record.target("memory is flat", rss[1] <= rss[0] * 1.05 + 512)
+    record.target("open files are flat", files[1] <= files[0] * 1.05 + 8)
+    record.target(f"it ends within {END_S} s", server.close() <= END_S)
 
 
-def flood(stage, options, verdict):
+def flood(stage, options, record):
     """Calls as fast as they are taken: all are answered, many by a no."""
     server = Server(options.binary, stage.dir / "flood", stage.entries[:1])
     stage.stack.callback(server.close)
@@ -218,12 +228,12 @@ def flood(stage, options, verdict):
     peak = server.memory_kb("VmHWM")
     print(f"a flood of {total} calls: {good} done, {refused} refused, "
           f"{other} failed, at most {peak / 1024:.0f} MB")
-    verdict.target("every call of a flood has its answer",
-                   good + refused == total)
-    verdict.target("a flood needs less than 64 MB", peak < MEMORY_KB)
+    record.must("every call of a flood has its answer",
+                good + refused == total)
+    record.target("a flood needs less than 64 MB", peak < MEMORY_KB)
 
 
-def deaf(stage, options, verdict):
+def deaf(stage, options, record):
     """A client that never reads: it is held up, and nobody else is."""
     server = Server(options.binary, stage.dir / "deaf", stage.entries[:1],
                     read=False)
@@ -242,12 +252,12 @@ def deaf(stage, options, verdict):
     took = server.close()
     print(f"a client that never reads: held up after {sent // len(line)} "
           f"requests, at most {peak / 1024:.0f} MB, ended in {took:.2f} s")
-    verdict.target("one that never reads costs less than 64 MB",
-                   peak < MEMORY_KB)
-    verdict.target(f"and the end comes within {END_S} s", took <= END_S)
+    record.target("one that never reads costs less than 64 MB",
+                  peak < MEMORY_KB)
+    record.target(f"and the end comes within {END_S} s", took <= END_S)
 
 
-def family(stage, options, verdict):
+def family(stage, options, record):
     """Ten servers, one state directory, the same sandboxes."""
     servers = [Server(options.binary, stage.dir / "ten", stage.entries[:3])
                for _ in range(10)]
@@ -276,7 +286,7 @@ def family(stage, options, verdict):
           f"failed, {masters} connections for 3 sandboxes")
     for words, times in failed.most_common(5):
         print(f"  {times} x {words}")
-    verdict.target("none of ten servers harms another", not failed)
+    record.must("none of ten servers harms another", not failed)
     for server in servers:
         server.close()
 
@@ -317,16 +327,17 @@ def main():
     options = parser.parse_args()
     options.binary = os.path.abspath(options.binary)
     if not far.SSHD:
-        raise SystemExit("skipped: there is no sshd")
-    report_load()
-    verdict = Verdict()
+        print("skipped: there is no sshd")
+        return 0
+    peers.Ours.binary = options.binary
+    record = Record("load")
     with contextlib.ExitStack() as stack:
         stage = Stage(stack, options)
-        long_run(stage, options, verdict)
-        flood(stage, options, verdict)
-        deaf(stage, options, verdict)
-        family(stage, options, verdict)
-    return 0 if verdict.good else 1
+        long_run(stage, options, record)
+        flood(stage, options, record)
+        deaf(stage, options, record)
+        family(stage, options, record)
+    return record.end({})
 
 
 if __name__ == "__main__":

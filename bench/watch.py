@@ -9,7 +9,6 @@ that follow are spread over the interval (ours does so itself, for the other one
 it is done here), so that the window has its share of them.
 """
 
-import argparse
 import contextlib
 import json
 import os
@@ -20,8 +19,10 @@ import sys
 import time
 
 from lib import far, peers
-from lib.stage import Stage, Verdict, jobs_can_run, report_load
+from lib.record import Record
+from lib.stage import Stage, options_for, ready
 
+SECTION = "The watchdog"
 WATCHES = 200
 BOXES = 5
 INTERVAL_S = 300
@@ -181,31 +182,37 @@ def measure(daemons, window):
     time.sleep(window)
     took = time.monotonic() - began
     after = {name: daemon.seconds() for name, daemon in daemons.items()}
-    return {name: tuple(100 * (b - a) / took for a, b in zip(
+    # A tick at least: what is less cannot be seen.
+    return {name: tuple(100 * max(b - a, 1 / TICKS) / took for a, b in zip(
                 before[name], after[name])) + (daemon.looked(since),)
             for name, daemon in daemons.items()}
 
 
-def report(figures, memory):
+def report(figures, memory, record):
     print(f"{WATCHES} watches on {BOXES} sandboxes, every {INTERVAL_S} s")
     print(f"{'':24}{'CPU %':>8}{'MB':>8}{'at most':>9}{'looks':>7}"
           f"{'its ssh: CPU %':>17}{'MB':>7}")
+    what = f"{WATCHES} watches on {BOXES} sandboxes"
+    rows = [record.row(SECTION, f"{what}: processor", "%"),
+            record.row(SECTION, f"{what}: memory at its peak", "MB"),
+            record.row(SECTION, f"{what}: processor, with its ssh", "%"),
+            record.row(SECTION, f"{what}: memory, with its ssh", "MB")]
     for name, (own, helpers, looks) in figures.items():
         now, peak, others = memory[name]
         print(f"{name:24}{own:8.2f}{now:8.1f}{peak:9.1f}{looks:7}"
               f"{helpers:17.2f}{others:7.1f}")
+        for row, value in zip(rows, (own, peak, own + helpers, now + others)):
+            row.add(name, [value])
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--binary", required=True, type=pathlib.Path)
+    parser = options_for(__doc__)
     parser.add_argument("--window", type=int, default=90, metavar="SECONDS",
                         help="how long to measure")
     options = parser.parse_args()
-    if not jobs_can_run(options):
+    if not ready(options, "tmux", root=True):
         return 0
-    report_load()
-    verdict = Verdict()
+    record = Record("watch", options.realtime)
     with contextlib.ExitStack() as stack:
         bench = Bench(stack, options)
         users = [bench.account() for _ in range(BOXES)]
@@ -217,15 +224,13 @@ def main():
         figures = measure(daemons, options.window)
         memory_mb = {name: daemon.memory_mb()
                      for name, daemon in daemons.items()}
-        report(figures, memory_mb)
-        for name, why in bench.skipped.items():
-            print(f"skipped: {name}: {why}")
+        report(figures, memory_mb, record)
     own, peak = figures[Ours.name][0], memory_mb[Ours.name][1]
-    verdict.target(f"the daemon takes at most {MEMORY_MB} MB ({peak:.1f})",
-                   peak <= MEMORY_MB)
-    verdict.target(f"and less than {CPU_PERCENT} % of a processor "
-                   f"({own:.2f})", own < CPU_PERCENT)
-    return 0 if verdict.good else 1
+    record.target(f"the daemon takes at most {MEMORY_MB} MB ({peak:.1f})",
+                  peak <= MEMORY_MB)
+    record.target(f"and less than {CPU_PERCENT} % of a processor "
+                  f"({own:.2f})", own < CPU_PERCENT)
+    return record.end(bench.skipped)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,16 @@
-"""Those that run a command on a far machine, all with the same three words:
+"""Those that run a command on a far machine, all with the same words:
 
+    first(place) seconds from nothing to the reply of `echo hi`
     warm()       log in, and run a command or two that do not count
     echo()       seconds for `echo hi`, checked
+    at_once(n)   seconds until so many commands have their replies, checked
     close()      gone, with all they started
 
 Ours and three others are MCP servers on stdio; the fifth is the plain ssh
 client with a master connection, as a person would set it up.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -60,6 +63,7 @@ class Server:
     def __init__(self, place):
         self.place = place
         command, env, self.tool, self.arguments = self.setup(place)
+        self.began = time.perf_counter()
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, bufsize=0, cwd=place.dir,
@@ -88,8 +92,11 @@ class Server:
         """When the first byte of it went out."""
         data = json.dumps(message).encode() + b"\n"
         began = time.perf_counter()
-        while data:
-            data = data[os.write(self.input, data):]
+        try:
+            while data:
+                data = data[os.write(self.input, data):]
+        except BrokenPipeError:
+            raise Broken("it ended early")
         return began
 
     def line(self):
@@ -103,17 +110,28 @@ class Server:
         line, _, self.rest = self.rest.partition(b"\n")
         return line
 
-    def ask(self, method, params):
-        """The reply, and the seconds from the request to the reply."""
+    def request(self, method, params):
+        """When it went out."""
         self.next_id += 1
-        began = self.send({"jsonrpc": "2.0", "id": self.next_id,
-                           "method": method, "params": params})
+        return self.send({"jsonrpc": "2.0", "id": self.next_id,
+                          "method": method, "params": params})
+
+    def reply(self):
+        """The next one, and when it came."""
         while True:
             line = self.line()
-            took = time.perf_counter() - began
+            when = time.perf_counter()
             message = json.loads(line)
-            if message.get("id") == self.next_id and "method" not in message:
-                return message, took
+            if "id" in message and "method" not in message:
+                return message, when
+
+    def ask(self, method, params):
+        """The reply, and the seconds from the request to the reply."""
+        began = self.request(method, params)
+        while True:
+            message, when = self.reply()
+            if message["id"] == self.next_id:
+                return message, when - began
 
     def run(self, command, **more):
         return self.call(self.tool,
@@ -123,16 +141,53 @@ class Server:
         """The text of the result, and seconds."""
         reply, took = self.ask("tools/call",
                                {"name": tool, "arguments": arguments})
-        result = reply.get("result", {"isError": True})
-        if result.get("isError"):
-            raise Broken(json.dumps(reply)[:300])
-        return result["content"][0]["text"], took
+        return self.text(reply), took
+
+    @staticmethod
+    def text(reply):
+        if "result" not in reply:
+            raise Broken(json.dumps(reply["error"])[:300])
+        text = reply["result"]["content"][0]["text"]
+        if reply["result"].get("isError"):
+            raise Broken(text[:300])
+        return text
 
     def echo(self):
         text, took = self.run("echo hi")
         if not SAID.search(text):
             raise Broken(f"a strange reply: {text[:300]}")
         return took
+
+    @classmethod
+    def first(cls, place):
+        one = cls(place)
+        try:
+            one.echo()
+            return time.perf_counter() - one.began
+        finally:
+            one.close()
+
+    def at_once(self, count):
+        """Raises Broken with how many failed, and why the first did."""
+        began, waiting, failed = None, {}, []
+        for number in range(count):
+            sent = self.request("tools/call", {
+                "name": self.tool, "arguments": self.arguments | {
+                    "command": asking(number)}})
+            began = began or sent
+            waiting[self.next_id] = number
+        while waiting:
+            message, when = self.reply()
+            if message["id"] not in waiting:
+                continue
+            number = waiting.pop(message["id"])
+            try:
+                if answer(number) not in (said := self.text(message)):
+                    failed.append(said)
+            except Broken as reason:
+                failed.append(str(reason))
+        check_all(count, failed)
+        return when - began
 
     def warm(self):
         for _ in range(WARM_CALLS):
@@ -211,6 +266,24 @@ class Original(Server):
                                }, "exec_bash", {}
 
 
+def asking(number):
+    """A command whose output is not in its text."""
+    return f"echo said-$(({number}+10000))"
+
+
+def answer(number):
+    return f"said-{number + 10000}"
+
+
+def check_all(count, failed):
+    if failed:
+        first = failed[0]
+        if found := re.search(r'"error": "([^"]*)', first):
+            first = found[1]
+        first = " ".join(first.split())
+        raise Broken(f"{len(failed)} of {count} failed: {first[:160]}")
+
+
 class ControlMaster:
     """One `ssh -S` for each command."""
 
@@ -220,12 +293,9 @@ class ControlMaster:
         self.program = shutil.which("ssh")
         self.socket = place.dir / "socket"
         self.env = place.environment()
+        self.real = self.login(place)
         self.master = subprocess.Popen(
-            [self.program, "-F", "none", "-M", "-N", "-S", self.socket,
-             "-i", place.key, "-p", str(place.port),
-             "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no",
-             "-o", f"UserKnownHostsFile={place.dir / 'known'}",
-             f"{place.user}@127.0.0.1"], env=self.env,
+            [self.program, "-M", "-N", *self.real], env=self.env,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, start_new_session=True)
         end = time.monotonic() + PATIENCE_S
@@ -234,6 +304,42 @@ class ControlMaster:
                 self.close()
                 raise SystemExit("the master of ssh does not start")
             time.sleep(0.01)
+
+    @staticmethod
+    def login(place):
+        """Options and the address, as a person would have them."""
+        return ["-F", "none", "-S", str(place.dir / "socket"),
+                "-i", place.key, "-p", str(place.port),
+                "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no",
+                "-o", f"UserKnownHostsFile={place.dir / 'known'}",
+                "-o", "LogLevel=ERROR", f"{place.user}@127.0.0.1"]
+
+    @classmethod
+    def first(cls, place):
+        began = time.perf_counter()
+        done = subprocess.run(
+            ["ssh", "-n", "-o", "ControlMaster=auto",
+             "-o", "ControlPersist=60", *cls.login(place), "echo hi"],
+            env=place.environment(), stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL)
+        took = time.perf_counter() - began
+        end_master(place.dir / "socket")
+        if done.stdout != b"hi\n":
+            raise Broken(f"status {done.returncode}, {done.stdout!r}")
+        return took
+
+    def at_once(self, count):
+        """Where the master has no session left, ssh logs in by itself."""
+        began = time.perf_counter()
+        running = [subprocess.Popen(
+            [self.program, "-n", *self.real, asking(number)], env=self.env,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for number in range(count)]
+        said = [child.communicate() for child in running]
+        took = time.perf_counter() - began
+        check_all(count, [words for number, (out, words) in enumerate(said)
+                          if out != answer(number) + "\n"])
+        return took
 
     def command(self, *words):
         return [self.program, "-F", "none", "-n", "-S", str(self.socket),
@@ -317,6 +423,32 @@ def original():
                 capture_output=True).returncode == 0:
             return program
     raise Broken("cannot be installed from PyPI")
+
+
+def versions():
+    """Of all that is here, by name."""
+    found = {Ours.name: said(str(Ours.binary), "version"),
+             "OpenSSH": said("ssh", "-V"), "rsync": said("rsync", "--version"),
+             "tar": said("tar", "--version")}
+    for name in ("ssh-mcp", "mcp-ssh-manager",
+                 "@modelcontextprotocol/server-everything"):
+        with contextlib.suppress(OSError):
+            package = json.loads((CLIENTS / name / "package.json").read_text())
+            found[name.rpartition("/")[2]] = package["version"]
+    for path in VENV.glob("lib/*/site-packages/remote_sandbox_mcp-*.dist-info"):
+        found[Original.name] = path.stem.rpartition("-")[2]
+    return {name: version for name, version in found.items() if version}
+
+
+def said(*command):
+    """The first word with a digit of what a program says of its version."""
+    with contextlib.suppress(OSError):
+        done = subprocess.run(command, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL)
+        for word in (done.stdout + done.stderr).split():
+            if re.search("[0-9]", word):
+                return word.strip(",").removeprefix("OpenSSH_")
+    return None
 
 
 EVERYONE = (Ours, ControlMaster, SshMcp, SshManager, Original)

@@ -1,5 +1,7 @@
 """What benchmarks on a far machine share: the place, and how they end."""
 
+import argparse
+import gc
 import os
 import pathlib
 import shutil
@@ -40,49 +42,68 @@ class Stage:
               f"one; {far.me()}'s own is used")
         return far.me()
 
-    def start(self, stack, kind, port, user, near=None):
-        """A contestant that is logged in, or None."""
+    def place(self, port, user, near=None):
+        """A new one, for a contestant."""
         self.places += 1
-        place = peers.Place(self.dir / f"n{self.places}", port, user,
-                            self.sshd.key, near)
+        return peers.Place(self.dir / f"n{self.places}", port, user,
+                           self.sshd.key, near)
+
+    def attempt(self, kind, action):
+        """What the action returns; None if it fails, and from then on the
+        contestant is skipped."""
         try:
-            one = kind(place)
-            stack.callback(one.close)
-            one.warm()
-            return one
+            return action()
         except peers.Broken as reason:
             if issubclass(kind, peers.Ours):
                 raise SystemExit(f"our server does not work: {reason}")
             self.skipped[kind.name] = str(reason)
             return None
 
+    def start(self, stack, kind, port, user, near=None):
+        """A contestant that is logged in, or None."""
+        def begin():
+            one = kind(self.place(port, user, near))
+            stack.callback(one.close)
+            one.warm()
+            return one
+        return self.attempt(kind, begin)
 
-class Verdict:
-    """Prints targets; "good" as long as all were reached."""
+    def start_all(self, stack, port, user, kinds=peers.EVERYONE):
+        found = [self.start(stack, kind, port, user) for kind in kinds
+                 if kind.name not in self.skipped]
+        return [one for one in found if one is not None]
 
-    def __init__(self):
-        self.good = True
+    def turns(self, everyone, rounds):
+        """Everyone once in each round; who begins changes.  Who was skipped
+        meanwhile has no more turns."""
+        for number in range(rounds):
+            first = number % len(everyone)
+            for one in everyone[first:] + everyone[:first]:
+                if one.name not in self.skipped:
+                    yield one
 
-    def target(self, text, reached):
-        print(f"target: {text}: {'reached' if reached else 'MISSED'}")
-        self.good = self.good and reached
+
+def options_for(text):
+    """A parser with the options that all benchmarks on a far machine have."""
+    parser = argparse.ArgumentParser(
+        description=text, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--binary", required=True, type=pathlib.Path)
+    parser.add_argument("--realtime", action="store_true",
+                        help="run all of it before other work (root only)")
+    return parser
 
 
-def jobs_can_run(options):
-    """Is there all that jobs on accounts of their own need?  Says what not."""
+def ready(options, *programs, root=False):
+    """Is there all that is needed?  Says what not; if so, all is prepared."""
     peers.Ours.binary = options.binary.resolve()
+    missing = [name for name in ("ssh", *programs) if not shutil.which(name)]
+    missing += [] if far.SSHD else ["sshd"]
+    missing += [] if far.ROOT or not root else ["root, who can make accounts"]
+    if missing:
+        print("skipped: this needs " + ", ".join(missing))
+        return False
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    if far.SSHD and far.ROOT and shutil.which("tmux"):
-        return True
-    print("skipped: this needs sshd, tmux and root, who can make accounts")
-    return False
-
-
-def report_load(realtime=False):
-    load, count = os.getloadavg()[0], os.cpu_count()
-    note = ""
-    if load > count / 2:
-        note = "; this machine is busy, which distorts the figures"
-    if realtime:
-        note = "; measured before other work"
-    print(f"load average {load:.1f} on {count} processors{note}")
+    if options.realtime:        # the children inherit it
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    gc.disable()
+    return True

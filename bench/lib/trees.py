@@ -1,8 +1,11 @@
 """Trees of files: made, changed a little, compared."""
 
+import itertools
 import os
+import pathlib
 import shutil
 import stat
+import tempfile
 
 from lib import far
 
@@ -10,6 +13,31 @@ FILE_BYTES = 2048
 FILES_A_DIR = 100
 BORN_NS = 1_600_000_000_123_456_789     # long ago, with nanoseconds
 CHUNK = 1 << 20
+HOURS = itertools.count(1)
+
+
+def disk_option(parser):
+    parser.add_argument("--disk", action="store_true",
+                        help="files on disk rather than in memory")
+
+
+def area(stack, user, disk):
+    """Two directories, ours and one that belongs to the user."""
+    memory = pathlib.Path("/dev/shm")
+    if memory.is_dir() and not disk:
+        print("files are kept in memory (/dev/shm)")
+    else:
+        memory = pathlib.Path("/var/tmp")
+        print("files are kept on disk (/var/tmp)")
+    root = pathlib.Path(tempfile.mkdtemp(dir=memory, prefix="rb"))
+    stack.callback(shutil.rmtree, root, ignore_errors=True)
+    root.chmod(0o755)
+    near, there = root / "near", root / "far"
+    near.mkdir(mode=0o700)
+    there.mkdir(mode=0o755)
+    if far.ROOT:
+        shutil.chown(there, user)
+    return near, there
 
 
 def make(root, count):
@@ -36,9 +64,12 @@ def make_file(path, size):
 
 
 def change(paths, how_many):
-    """New content for some of them, spread over all, and a new time."""
+    """New content for some of them, spread over all, and a new time: that of
+    another second each time, as rsync looks at seconds."""
+    when = BORN_NS + next(HOURS) * 3600 * 10**9
     for path in paths[::len(paths) // how_many][:how_many]:
         path.write_bytes(os.urandom(FILE_BYTES))
+        os.utime(path, ns=(when, when))
 
 
 def copy(source, target, user):
