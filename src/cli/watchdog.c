@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/show.h"
+#include "cli/table.h"
 #include "config/allow.h"
 #include "config/keep.h"
 #include "tools/app.h"
@@ -112,6 +113,7 @@ print_state(const json_t *status)
 	const json_t *beat = json_object_get(status, "heartbeat");
 	const json_t *ts =
 	    json_object_get(json_object_get(beat, "value"), "ts");
+	char span[32];
 
 	printf("%-9s ", "watchdog");
 	if (json_is_true(json_object_get(service, "running")))
@@ -120,12 +122,13 @@ print_state(const json_t *status)
 		    json_integer_value(json_object_get(service, "pid")));
 	else
 		printf("does not run (would by %s)", text_of(service, "kind"));
-	if (ts != NULL)
-		printf(", last sign of life %lld s ago%s",
-		    (long long)(time(NULL) - json_integer_value(ts)),
+	if (ts != NULL) {
+		table_span(span, time(NULL) - json_integer_value(ts));
+		printf(", last sign of life %s ago%s", span,
 		    json_is_true(json_object_get(status, "heartbeat_stale"))
 		        ? ", which is too long"
 		        : "");
+	}
 	printf("\n");
 }
 

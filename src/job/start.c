@@ -22,6 +22,7 @@
 #define TRAVEL_MS 5000
 #define FIND_MS 20000 /* after a lost reply, for another connection */
 #define FIND_STEP_MS 300
+#define SHOW_S 3 /* until a start that was in time can be seen by others */
 
 #define LIMIT_GRACE_MS 2000
 #define TITLE_CHARS 120 /* of the command, in its log */
@@ -399,7 +400,7 @@ find_again(struct link *link, const struct job_start *j, struct job_handle *h,
 			return rc == 0 ? 0 : -1;
 		if (rc == 1 && last == 0)
 			return -1;
-		if (rc == 1 && link_far_clock(link) / 1000 > last)
+		if (rc == 1 && link_far_clock(link) / 1000 > last + SHOW_S)
 			return 1;
 		step = until_within(&limit, FIND_STEP_MS);
 		until_poll(&step, NULL, 0, &err);

@@ -71,12 +71,13 @@ backoff_check(const char *path, struct err *err)
 	json_t *o = read_file(path);
 	int64_t next = json_integer_value(json_object_get(o, "next"));
 	int64_t code = json_integer_value(json_object_get(o, "code"));
+	int64_t most = json_integer_value(json_object_get(o, "wait"));
 	int64_t wait = next > 0 ? next - now_ms() : 0;
 	const char *msg = decode_text(json_object_get(o, "message"));
 	int rc = 0;
 
 	/* Longer than it can be: a clock was changed. */
-	if (wait > 0 && wait <= MAX_MS && msg != NULL)
+	if (wait > 0 && wait <= most && most <= MAX_MS && msg != NULL)
 		rc = err_set(err, known_code(code),
 		    "not tried again for %d s after a failure: %s",
 		    (int)((wait + 999) / 1000), msg);

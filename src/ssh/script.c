@@ -44,13 +44,16 @@ static const char waiter[] =
     "[ \"$L\" = 1 ] || exit; read -t 0.002 -u 8 x; done";
 
 /*
+ * The clock of the far side that both ends mean: seconds since its boot where
+ * the system tells them, since the time of day may be set at any moment.
+ *
  * The command shell.  Says that it is ready, on both streams, with its id,
- * its parent's and the time; takes a header of SCRIPT_HEADER bytes ("not-after
- * cwd-length command-length kind", filled up with blanks: a line would be read
- * byte by byte) and the two texts; runs the command.  The kind is "a" for texts
- * of ASCII alone: another locale takes time.  A fifth word "s" leaves it the
- * rest of the input.  A blank keeps eval from taking a command that begins with
- * a dash for an option.
+ * its parent's and that clock; takes a header of SCRIPT_HEADER bytes
+ * ("not-after cwd-length command-length kind", filled up with blanks: a line
+ * would be read byte by byte) and the two texts; runs the command.  The kind is
+ * "a" for texts of ASCII alone: another locale takes time.  A fifth word "s"
+ * leaves it the rest of the input.  A blank keeps eval from taking a command
+ * that begins with a dash for an option.
  *
  * A fifth word of 32 letters is the nonce, for a command that is tame: then
  * this shell, which nothing has changed, can tell its end itself if no process
@@ -58,15 +61,18 @@ static const char waiter[] =
  * waiter's words about it are heard by nobody.
  */
 static const char command_shell[] =
-    "printf \"%s %s %s %(%s)T\\n\" \"$RSMCP_CALL\" $$ $PPID -1; "
-    "printf \"%s %s %s %(%s)T\\n\" \"$RSMCP_CALL\" $$ $PPID -1 >&2; "
+    "if [ -r /proc/uptime ]; then read -r -d . e </proc/uptime; "
+    "else printf -v e \"%(%s)T\" -1; fi; "
+    "echo \"$RSMCP_CALL $$ $PPID $e\"; "
+    "echo \"$RSMCP_CALL $$ $PPID $e\" >&2; "
     "read -r -N 64 REPLY || exit; set -- $REPLY; c=; "
     "if [ \"$4\" = a ]; then "
     "[ \"$2\" = 0 ] || IFS= read -r -N \"$2\" c; "
     "REPLY=; [ \"$3\" = 0 ] || IFS= read -r -N \"$3\"; "
     "else [ \"$2\" = 0 ] || LC_ALL=C IFS= read -r -N \"$2\" c; "
     "REPLY=; [ \"$3\" = 0 ] || LC_ALL=C IFS= read -r -N \"$3\"; fi; "
-    "e=$EPOCHSECONDS; [ -n \"$e\" ] || printf -v e \"%(%s)T\" -1; "
+    "if [ -r /proc/uptime ]; then read -r -d . e </proc/uptime; "
+    "else printf -v e \"%(%s)T\" -1; fi; "
     "[ \"$e\" -le \"$1\" ] || { echo stale >&8; exit 1; }; "
     "case $c in \"~\"|\"~/\"*) c=$HOME${c#\"~\"};; esac; "
     "[ -z \"$c\" ] || CDPATH= cd -- \"$c\" 2>/dev/null || "
@@ -96,17 +102,19 @@ static const char plain_waiter[] =
     "echo \"$N $s - $k\" >&6; echo \"$N $s - $k\" >&7; exit";
 
 static const char plain_command_shell[] =
-    "e=`date +%s`; echo \"$RSMCP_CALL $$ $PPID $e\"; "
+    "u() { if [ -r /proc/uptime ]; then read -r e </proc/uptime; "
+    "e=${e%%.*}; else e=`date +%s`; fi; }; "
+    "u; echo \"$RSMCP_CALL $$ $PPID $e\"; "
     "echo \"$RSMCP_CALL $$ $PPID $e\" >&2; "
     "IFS=\" \" read -r t n m k || exit; c=; "
     "[ \"$n\" = 0 ] || IFS= read -r c; "
     "if [ -n \"$k\" ]; then IFS= read -r r; "
     "else r=`cat; echo x`; r=${r%x}; exec </dev/null; fi; "
-    "[ `date +%s` -le \"$t\" ] || { echo \"$RSMCP_CALL stale\"; exit 1; }; "
+    "u; [ \"$e\" -le \"$t\" ] || { echo \"$RSMCP_CALL stale\"; exit 1; }; "
     "case $c in \"~\"|\"~/\"*) c=$HOME${c#\"~\"};; esac; "
     "[ -z \"$c\" ] || CDPATH= cd -- \"$c\" 2>/dev/null || "
     "{ echo \"$RSMCP_CALL cwd\"; exit 1; }; "
-    "unset c n m t e k; eval \" $r\"";
+    "unset c n m t e k; unset -f u; eval \" $r\"";
 
 /*
  * Chooses the best that the host allows.  Orphans of a command come back to
@@ -247,21 +255,31 @@ const char script_left[] =
  * is answered with "x N" and the line that it prints.
  *
  * The end of its input, or silence, ends the rest.  "read -t" is there in bash
- * alone; elsewhere only the end is noticed.
+ * alone; elsewhere only the end is noticed.  From 5.2 on it goes by the time of
+ * day: once that is set forward, it gives up in the middle of a line that has
+ * just come.  So the time since boot (t) tells whether it was silent, and what
+ * was read of the line is kept (l).
  */
 static const char lease_text[] =
     "exec 2>/dev/null; o=; [ -z \"$BASH_VERSION\" ] || o=\"-t $S\"; "
-    "echo \"$T\"; P=$M; X=; Y=; "
-    "while IFS=\" \" read -r $o q a b s f g; do case $q in "
+    "t() { u=; [ ! -r /proc/uptime ] || read -r u </proc/uptime; "
+    "u=${u%%.*}; }; "
+    "echo \"$T\"; P=$M; X=; Y=; l=; t; i=$u; set -f; "
+    "while :; do IFS= read -r $o q; s=$?; l=$l$q; "
+    "if [ $s -gt 128 ]; then t; "
+    "[ -n \"$u\" ] && [ $((u-i)) -lt $((S-1)) ] && continue; fi; "
+    "[ $s = 0 ] || break; set -- $l; q=$1 a=$2 b=$3 s=$4 f=$5 g=$6; set --; "
+    "l=; t; i=$u; case $q in "
     "p) echo \"p $a .\";; "
     "r) X=\"$X $a\"; Y=\"$Y $b\";; "
     "x) if [ -n \"$BASH_VERSION\" ]; then LC_ALL=C IFS= read -r -N \"$b\" c; "
     "else c=`dd bs=1 count=$b 2>/dev/null; echo x`; c=${c%x}; fi; "
-    "( exec </dev/null; unset T K E M S P X Y Z o; "
+    "( exec </dev/null; set +f; unset -f t; "
+    "unset T K E M S P X Y Z o l i u; "
     "echo \"x $a `eval \"$c\"`\" ) & ;; "
-    "k) ( exec </dev/null; M=$b A=$s B=$f G=$g W= X= Y=; eval \"$K\"; "
+    "k) ( exec </dev/null; set +f; M=$b A=$s B=$f G=$g W= X= Y=; eval \"$K\"; "
     "echo \"k $a `eval \"$E\"`\" ) & ;; esac; done; "
-    "exec </dev/null >/dev/null; trap \"\" HUP PIPE; "
+    "exec </dev/null >/dev/null; set +f; trap \"\" HUP PIPE; "
     "A=0 B=0 G=0 W=1; eval \"$K\"";
 
 void

@@ -309,7 +309,7 @@ read_delivery(sqlite3_stmt *stmt, enum event_channel c, struct delivery *d)
 	d->event_command = row_text(stmt, 12);
 }
 
-/* A time further ahead than any that is set is due: the clock was set back. */
+/* One that was noted in the future is due: the clock was set back since. */
 static int
 select_due(struct db *db, enum event_channel c, int64_t now, size_t max,
     struct delivery **list, size_t *count, struct err *err)
@@ -320,7 +320,7 @@ select_due(struct db *db, enum event_channel c, int64_t now, size_t max,
 	    "FROM event_deliveries d JOIN watch_events e ON e.id = d.event_id "
 	    "LEFT JOIN watches w ON w.id = e.watch_id "
 	    "WHERE d.state = 'pending' AND d.channel = ?1 "
-	    "AND (d.next_ts <= ?2 OR d.next_ts > ?2 + 86400) "
+	    "AND (d.next_ts <= ?2 OR d.updated_ts > ?2) "
 	    "ORDER BY d.id LIMIT ?3";
 	sqlite3_stmt *stmt = db_statement(db, sql, err);
 	int rc;
@@ -444,7 +444,7 @@ deliveries_wait(enum event_channel c, int64_t now, int64_t longest,
     int64_t *seconds, const struct until *until, struct err *err)
 {
 	static const char sql[] =
-	    "SELECT min(CASE WHEN next_ts > ?2 + 86400 THEN 0 "
+	    "SELECT min(CASE WHEN updated_ts > ?2 THEN 0 "
 	    "ELSE max(next_ts - ?2, 0) END) FROM event_deliveries "
 	    "WHERE state = 'pending' AND channel = ?1";
 	sqlite3_stmt *stmt;

@@ -20,7 +20,7 @@
 #include "store/row.h"
 
 #define TOKEN_BYTES 16
-#define LATEST_S 86400 /* further ahead no watch is checked */
+#define LATEST_S 86400 /* the longest interval */
 
 enum kind { TEXT, INT, BOOL, CODE };
 
@@ -516,11 +516,18 @@ watches_due_free(struct watch_due *list, size_t count)
 	free(list);
 }
 
+/* A time further ahead than any that is set is due: the clock was set back. */
+#define DUE                        \
+	"(next_check_ts <= ?1 OR " \
+	"next_check_ts > ?1 + max(interval_s, ?2))"
+
 bool
 watch_due_at(const struct watch *w, int64_t now)
 {
+	int64_t ahead = w->next_check_ts - now;
+
 	return strcmp(w->status, WATCH_ACTIVE) == 0 &&
-	    (w->next_check_ts <= now || w->next_check_ts > now + LATEST_S);
+	    (ahead <= 0 || (ahead > w->interval_s && ahead > WATCH_START_S));
 }
 
 int
@@ -529,8 +536,8 @@ watches_due(int64_t now, size_t max, struct watch_due **list, size_t *count,
 {
 	static const char text[] =
 	    "SELECT id, sandbox_name, sandbox_key FROM watches "
-	    "WHERE status = 'active' AND (next_check_ts <= ?1 "
-	    "OR next_check_ts > ?2) ORDER BY next_check_ts, id LIMIT ?3";
+	    "WHERE status = 'active' AND " DUE
+	    " ORDER BY next_check_ts, id LIMIT ?3";
 	struct watch_due *rows = NULL;
 	sqlite3_stmt *stmt;
 	struct db *db = row_take(text, &stmt, until, err);
@@ -540,7 +547,7 @@ watches_due(int64_t now, size_t max, struct watch_due **list, size_t *count,
 	if (db == NULL)
 		return -1;
 	row_bind_int(stmt, 1, now);
-	row_bind_int(stmt, 2, now + LATEST_S);
+	row_bind_int(stmt, 2, WATCH_START_S);
 	row_bind_int(stmt, 3, (int64_t)max);
 	while ((rc = db_step(db, stmt, err)) == 1) {
 		rows = xreallocarray(rows, n + 1, sizeof(*rows));
@@ -563,8 +570,7 @@ watches_wait(int64_t now, int64_t longest, int64_t *seconds,
     const struct until *until, struct err *err)
 {
 	static const char text[] =
-	    "SELECT min(CASE WHEN next_check_ts > ?1 + 86400 THEN 0 "
-	    "ELSE max(next_check_ts - ?1, 0) END) "
+	    "SELECT min(CASE WHEN " DUE " THEN 0 ELSE next_check_ts - ?1 END) "
 	    "FROM watches WHERE status = 'active'";
 	sqlite3_stmt *stmt;
 	struct db *db = row_take(text, &stmt, until, err);
@@ -572,6 +578,7 @@ watches_wait(int64_t now, int64_t longest, int64_t *seconds,
 	if (db == NULL)
 		return -1;
 	row_bind_int(stmt, 1, now);
+	row_bind_int(stmt, 2, WATCH_START_S);
 	return row_seconds(db, stmt, longest, seconds, err);
 }
 

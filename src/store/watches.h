@@ -21,6 +21,9 @@
 #define WATCH_FAILED "failed"
 #define WATCH_CANCELLED "cancelled"
 
+/* How long the watchdog leaves a job alone that is being started. */
+#define WATCH_START_S 60
+
 #define WATCH_NO_CODE INT64_MIN /* last_exit_code that is not known */
 
 /* A row.  Texts may hold any bytes but NUL; none is NULL after it was read, or

@@ -109,6 +109,8 @@ static void
 set_life(json_t *o, const struct transfer *t)
 {
 	bool queued = strcmp(t->status, TRANSFER_QUEUED) == 0;
+	/* Below zero if the clock was set back. */
+	int64_t age = (int64_t)time(NULL) - t->created_ts;
 	struct ident who;
 
 	if (transfer_ended(t->status))
@@ -116,7 +118,7 @@ set_life(json_t *o, const struct transfer *t)
 	if (transfer_worker(t, &who))
 		json_object_set_new(o, queued ? "pending" : "running",
 		    json_true());
-	else if (queued && (int64_t)time(NULL) - t->created_ts < BEGIN_S)
+	else if (queued && age < BEGIN_S && age > -BEGIN_S)
 		json_object_set_new(o, "pending", json_true());
 	else
 		json_object_set_new(o, "stale", json_true());

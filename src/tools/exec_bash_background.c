@@ -90,9 +90,6 @@ static const struct out outputs[] = {
 	{ 0 },
 };
 
-/* How long the watchdog leaves a job alone that is being started. */
-#define START_S 60
-
 static struct watch_wish
 wish_of(const struct background_args *a, const char *name)
 {
@@ -209,8 +206,8 @@ guard_begin(struct guard *g, struct call *call, const struct background_args *a,
 		return -1;
 	look_job_run(run, g->name, g->id);
 	watch_set(&g->watch.job_run, run);
-	if (watching_store(&g->watch, sb, START_S, g->notes, NULL, &call->until,
-	        err) == 0) {
+	if (watching_store(&g->watch, sb, WATCH_START_S, g->notes, NULL,
+	        &call->until, err) == 0) {
 		g->stored = true;
 		return 0;
 	}

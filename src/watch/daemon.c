@@ -37,6 +37,7 @@
 #define STORE_MS 15000
 #define FRESH_MS 60000 /* a sandbox's record is read again after this */
 #define HEARTBEAT_MS 20000
+#define CLOCK_SET_MS 5000 /* clocks go apart no further by themselves */
 #define PRUNE_MS 3600000
 #define HOLD_MS 30000 /* for a watch that could not be stored */
 #define END_MS 3000   /* for looks to end */
@@ -68,9 +69,9 @@ struct daemon {
 	char *program;
 	int lock_fd;
 	char *lock_path, *state_dir;
-	int stop[2]; /* written to at the end: cancels all looks */
-	int64_t beat_ms;
-	int64_t prune_ms; /* when old events go again */
+	int stop[2];              /* written to at the end: cancels all looks */
+	int64_t beat_ms, beat_ts; /* the last one, by both clocks */
+	int64_t prune_ms;         /* when old events go again */
 
 	pthread_mutex_t lock; /* for all below */
 	struct gate gate;
@@ -438,6 +439,17 @@ add_threads(struct daemon *d, size_t wanted)
 /* --- the loop -------------------------------------------------------------
  */
 
+/* After the clock was set, or the machine slept, the last one looks old. */
+static bool
+beat_due(const struct daemon *d, int64_t now)
+{
+	int64_t since = clock_ms() - d->beat_ms;
+	int64_t off = (now - d->beat_ts) * 1000 - since;
+
+	return d->beat_ms == 0 || since >= HEARTBEAT_MS || off > CLOCK_SET_MS ||
+	    off < -CLOCK_SET_MS;
+}
+
 static void
 beat(struct daemon *d, size_t due)
 {
@@ -447,7 +459,7 @@ beat(struct daemon *d, size_t due)
 	json_t *o;
 	char *db;
 
-	if (d->beat_ms != 0 && clock_ms() - d->beat_ms < HEARTBEAT_MS)
+	if (!beat_due(d, now))
 		return;
 	db = path_join(d->state_dir, DB_FILE);
 	o = json_pack("{s:I, s:i, s:s, s:s, s:i, s:s, s:s*}", "ts",
@@ -458,10 +470,12 @@ beat(struct daemon *d, size_t due)
 	if (o == NULL)
 		o = json_pack("{s:I, s:i}", "ts", (json_int_t)now, "pid",
 		    (int)getpid());
-	if (meta_set("heartbeat", o, now, &until, &err) == -1)
+	if (meta_set("heartbeat", o, now, &until, &err) == -1) {
 		log_error("%s", err.msg);
-	else
+	} else {
 		d->beat_ms = clock_ms();
+		d->beat_ts = now;
+	}
 	json_decref(o);
 	o = json_pack("{s:I, s:I}", "ts", (json_int_t)now, "due_watch_count",
 	    (json_int_t)due);

@@ -198,21 +198,23 @@ deliver_again(const struct delivery *one, const struct err *why, int64_t now)
 
 /* --- All of them ---------------------------------------------------------- */
 
+/* What a thread of a delivery is given. */
+struct task {
+	struct deliver *all;
+	struct delivery *one;
+	struct task *next; /* in the list of all */
+};
+
 struct deliver {
 	pthread_mutex_t lock;
 	struct gate gate; /* something is new, or a delivery ended */
 	bool stopping;    /* under the lock, as is all of these */
 	size_t running[CHANNELS];
-	uint64_t news; /* counts the pokes */
-	int cancel[2]; /* readable: everything is cancelled */
+	struct task *tasks; /* those that run */
+	uint64_t news;      /* counts the pokes */
+	int cancel[2];      /* readable: everything is cancelled */
 	pthread_t takers[CHANNELS];
 	int started;
-};
-
-/* What a thread of a delivery is given. */
-struct task {
-	struct deliver *all;
-	struct delivery *one;
 };
 
 struct taker {
@@ -246,7 +248,7 @@ report(const struct delivery *one, const struct err *why)
 static void *
 do_task(void *arg)
 {
-	struct task *task = arg;
+	struct task *task = arg, **at;
 	struct deliver *all = task->all;
 	enum event_channel c = task->one->channel;
 	struct until until = until_in(plans[c].lease_s * 1000);
@@ -259,9 +261,12 @@ do_task(void *arg)
 	rc = deliver_one(task->one, &allow, &until, &err);
 	allow_free(&allow);
 	report(task->one, rc == 0 ? NULL : &err);
+	pthread_mutex_lock(&all->lock);
+	for (at = &all->tasks; *at != task; at = &(*at)->next)
+		;
+	*at = task->next;
 	deliveries_free(task->one, 1);
 	free(task);
-	pthread_mutex_lock(&all->lock);
 	all->running[c]--;
 	gate_open(&all->gate);
 	pthread_mutex_unlock(&all->lock);
@@ -283,20 +288,44 @@ start_thread(pthread_t *thread, bool detached, void *(*run)(void *), void *arg)
 	return failed;
 }
 
-/* Takes what "one" holds. */
+/* With the lock held.  A clock that was set makes a delivery due again before
+ * it has come to its end. */
+static bool
+is_running(const struct deliver *all, const struct delivery *one)
+{
+	const struct task *t;
+
+	for (t = all->tasks; t != NULL; t = t->next) {
+		if (t->one->event.id == one->event.id &&
+		    t->one->channel == one->channel)
+			return true;
+	}
+	return false;
+}
+
+/* Takes what "one" holds, if it is not under way already. */
 static void
 start_task(struct deliver *all, struct delivery *one)
 {
-	struct task *task = xcalloc(1, sizeof(*task));
 	enum event_channel c = one->channel;
+	struct task *task;
 	pthread_t thread;
+	bool twice;
 
+	pthread_mutex_lock(&all->lock);
+	twice = is_running(all, one);
+	pthread_mutex_unlock(&all->lock);
+	if (twice)
+		return;
+	task = xcalloc(1, sizeof(*task));
 	task->all = all;
 	task->one = xmalloc(sizeof(*one));
 	*task->one = *one;
 	memset(one, 0, sizeof(*one));
 	pthread_mutex_lock(&all->lock);
 	all->running[c]++;
+	task->next = all->tasks;
+	all->tasks = task;
 	pthread_mutex_unlock(&all->lock);
 	/* Without a thread it has to be done here. */
 	if (start_thread(&thread, true, do_task, task) != 0)

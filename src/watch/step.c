@@ -441,6 +441,15 @@ keep_log(struct watch *w, const struct observation *o)
 	watch_set(&w->last_log_digest, digest);
 }
 
+/* The first look, at a job that is not there: the clock may have been set
+ * forward while it is started.  The next look tells. */
+static void
+not_yet(struct step *s, int64_t now)
+{
+	set_state(s, "", "The host does not know the job yet.");
+	s->watch.next_check_ts = now + WATCH_START_S;
+}
+
 static void
 job_seen(struct step *s, const struct watch *old, const struct observation *o,
     int64_t now)
@@ -477,6 +486,8 @@ job_seen(struct step *s, const struct watch *old, const struct observation *o,
 	else if (o->superseded && w->resume_pending == 0 && o->orphans == 0 &&
 	    o->state != JOB_NONE)
 		taken_over(s, now);
+	else if (o->state == JOB_NONE && old->last_checked_ts == 0)
+		not_yet(s, now);
 	else
 		interrupted(s, o, now);
 }

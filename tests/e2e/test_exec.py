@@ -311,14 +311,14 @@ def outputs(home):
 
 def test_long_output_keeps_head_and_tail(agent, home):
     """... says how much is missing, and where all of it is."""
-    for size in (20001, 30000, 200000, 3000000):
+    for size in (20001, 30000, 200000, 10000000):
         long_output(agent, home, size)
     assert not agent.run("seq 1000").keys() & {"truncated", "output_file"}
 
 
 def long_output(agent, home, size):
-    command = ("seq 1 1000000 | head -c %d; "
-               "seq 2000000 3000000 | head -c %d >&2" % (size, size))
+    command = ("seq 1 2000000 | head -c %d; "
+               "seq 2000000 4000000 | head -c %d >&2" % (size, size))
     out = "".join("%d\n" % n for n in range(1, size // 4 + 2000))[:size]
     err = "".join("%d\n" % n for n in range(2000000, 2000001 + size // 8))[
         :size]

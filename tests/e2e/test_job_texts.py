@@ -325,6 +325,10 @@ def test_short_jobs_in_a_row_lose_no_start(host):
         host.over()
 
 
+def uptime():
+    return int(float(pathlib.Path("/proc/uptime").read_text().split()[0]))
+
+
 def unfinished(host, name, age, key=None, wait=False):
     """What a starter leaves that dies on the way."""
     run = host.jobs / name / "r1"
@@ -339,6 +343,25 @@ def unfinished(host, name, age, key=None, wait=False):
         (host.jobs / ".keys").mkdir()
         (host.jobs / ".keys" / (key + ".0")).symlink_to("../%s/r1" % name)
     return run
+
+
+@pytest.mark.parametrize("hours", [-2, 2])
+def test_a_clock_that_is_set_while_a_job_is_started(host, hours):
+    """How long that takes is told by a clock that nobody sets."""
+    run = unfinished(host, "j", hours * 3600)
+    words = (run / "started").read_text().strip()
+    (run / "started").write_text("%s %d\n" % (words, uptime() - 5))
+    assert host.look().state == "starting"
+    (run / "started").write_text("%s %d\n" % (words, uptime() - 100))
+    look = host.look()
+    assert (look.state, look.what) == ("lost", "start")
+
+
+def test_a_start_notes_the_clock_that_nobody_sets(host):
+    host.start("j", "true")
+    host.over()
+    words = (host.run_dir() / "started").read_text().split()
+    assert 0 <= uptime() - int(words[2]) < 100
 
 
 @pytest.mark.parametrize("wait", [False, True])
@@ -421,10 +444,9 @@ def test_key_of_a_job_that_was_cleaned_up_is_free(host):
 
 
 def test_start_that_comes_too_late(host):
-    assert host.start("j", "echo no >~/no", T=int(time.time()) - 5) == \
-        ["stale"]
+    assert host.start("j", "echo no >~/no", T=uptime() - 5) == ["stale"]
     assert not host.jobs.exists()
-    assert host.start("j", "true", T=int(time.time()) + 5)[0] == "ok"
+    assert host.start("j", "true", T=uptime() + 5)[0] == "ok"
     host.over()
 
 

@@ -407,16 +407,18 @@ def test_the_command_of_the_worker_says_what_it_is(home):
     assert "transfer-worker" not in home.command("help").stdout
 
 
-def test_a_queued_row_can_be_done_by_hand(place):
-    """As rows of the earlier server that nobody came to do."""
+@pytest.mark.parametrize("made", [1, 1 << 33])
+def test_a_queued_row_can_be_done_by_hand(place, made):
+    """As rows of the earlier server that nobody came to do; perhaps the clock
+    was set back since."""
     place.check(1)
     write(place.here / "a", "one")
     with sqlite3.connect(place.home.state / "watchdog.sqlite3") as db:
         db.execute(
             "INSERT INTO transfer_tasks(direction, sandbox_name, local_path,"
             " remote_path, created_ts, updated_ts) "
-            "VALUES('local_to_remote', 'box', ?, ?, 1, 1)",
-            (str(place.here), str(place.there)))
+            "VALUES('local_to_remote', 'box', ?, ?, ?, 1)",
+            (str(place.here), str(place.there), made))
     db.close()
     assert place.check(1)["stale"] is True
     done = place.home.command("transfer-worker", "--task-id", "1",

@@ -175,8 +175,8 @@ class Job(Work):
                 self.false("it ran %d times: %.400r", self.times(), last)
 
     def over(self):
-        result = self.world.settled("check_background_task",
-                                    tmux_session=self.name)
+        self.last = result = self.world.settled("check_background_task",
+                                                tmux_session=self.name)
         self.judge(result)
         return result if result["state"] not in (
             "starting", "running", "unknown") else None
@@ -256,11 +256,18 @@ class Sync(Work):
     def excluded(name):
         return name.endswith(b".tmp") or name.split(b"/")[0] == b"keep"
 
+    def describe_target(self):
+        """What is temporary may go while it is looked at."""
+        try:
+            return describe(self.target)
+        except FileNotFoundError:
+            return None
+
     def look(self):
         """Old or new, never half, and nothing else was touched."""
         if describe(self.source) != self.before:
             self.false("the source has changed")
-        now = describe(self.target)
+        now = wait("the target can be described", self.describe_target)
         for name, what in self.old.items():
             if self.excluded(name) and what[0] == "file" \
                     and now.get(name) != what:

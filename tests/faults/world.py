@@ -19,10 +19,13 @@ import agent as agents  # noqa: E402
 import road as roads  # noqa: E402
 import rsmcp  # noqa: E402
 import sshd as ssh_servers  # noqa: E402
+import wallclock  # noqa: E402
 from watched import Watchdog  # noqa: E402
 
 PATIENCE_S = 120 * rsmcp.SLOW   # for what must come once all is well again
 DISK = "96m"      # more than all works of a scenario need
+# A clock is set by so much, according to how long a fault lasts.
+AHEAD_S = {0.1: -7200, 0.4: 7200, 1: -36000, 2.5: 36000}
 
 
 class Gone(Exception):
@@ -49,12 +52,16 @@ class World:
         self.mounted = ssh_servers.ROOT and subprocess.run(
             ["mount", "-t", "tmpfs", "-o", "size=" + DISK, "none",
              self.small], capture_output=True).returncode == 0
+        self.clocks = [wallclock.WallClock(self.dir / name)
+                       for name in ("clock", "far-clock")
+                       if wallclock.LIBRARY]
+        here, there = [each.env() for each in self.clocks] or [{}, {}]
         self.sshd = ssh_servers.Sshd(self.dir / "sshd", env={
-            "HOME": self.small / "home"})
+            "HOME": self.small / "home", **there})
         (self.small / "home").mkdir()
         self.road = roads.Road(self.sshd.port)
         self.home = ssh_servers.Home()
-        self.home.more["REMOTE_SANDBOX_EXPOSE_ADVANCED_TOOLS"] = "1"
+        self.home.more.update(here, REMOTE_SANDBOX_EXPOSE_ADVANCED_TOOLS="1")
         self.daemon = Watchdog(self.home)
         self.db_was_broken = False
         self.begin_server()
@@ -120,7 +127,8 @@ class World:
         known = ["sshd_cut", "sshd_gone", "sshd_frozen", "server_killed",
                  "master_killed", "tmux_killed", "worker_killed",
                  "daemon_killed", "db_locked", "db_broken"]
-        return known + (["disk_full"] if self.mounted else [])
+        return known + (["disk_full"] if self.mounted else []) \
+            + (["clock_set", "far_clock_set"] if self.clocks else [])
 
     def sshd_cut(self, seconds):
         for pid in self.sshd.servers():
@@ -202,10 +210,19 @@ class World:
                 file.seek(random.Random(seconds).randrange(size))
                 file.write(os.urandom(500))
 
+    def clock_set(self, seconds):
+        """The user's: of server, masters, workers and watchdog."""
+        self.clocks[0].ahead(AHEAD_S[seconds])
+
+    def far_clock_set(self, seconds):
+        self.clocks[1].ahead(AHEAD_S[seconds])
+
     # And all is well again.
 
     def heal(self):
         self.road.heal()
+        for clock in self.clocks:
+            clock.ahead(0)
         self.sshd.thaw()
         if self.sshd.process is None:
             self.sshd.mark = len(self.sshd.log())

@@ -1,5 +1,7 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/utf8.h"
 #include "help.h"
@@ -139,6 +141,21 @@ a_file_that_makes_no_sense_does_not_stop_anybody(void **state)
 	says(err.msg, "for 60 s");
 }
 
+/* Half a minute, though it was to be one second. */
+static void
+a_clock_that_is_set_back_makes_no_longer_wait(void **state)
+{
+	struct err err = ERR_INIT;
+	char text[128];
+
+	(void)state;
+	snprintf(text, sizeof(text),
+	    "{\"next\":%lld,\"wait\":1000,\"message\":\"m\",\"code\":4}",
+	    ((long long)time(NULL) + 30) * 1000);
+	assert_int_equal(fs_replace(file, text, strlen(text), 0600, &err), 0);
+	assert_int_equal(backoff_check(file, &err), 0);
+}
+
 int
 main(void)
 {
@@ -150,6 +167,7 @@ main(void)
 		TEST(a_failure_is_remembered_until_it_is_cleared),
 		TEST(the_message_stays_text),
 		TEST(a_file_that_makes_no_sense_does_not_stop_anybody),
+		TEST(a_clock_that_is_set_back_makes_no_longer_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

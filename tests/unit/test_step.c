@@ -632,6 +632,26 @@ a_clock_that_is_set_back_delays_little(void **state)
 	watch_free(&w);
 }
 
+/* It was set forward while the job is started. */
+static void
+a_job_that_is_not_there_yet_is_no_lost_one(void **state)
+{
+	struct watch w = resumable_watch(1);
+
+	(void)state;
+	step(&w, job(JOB_NONE, -1), 1000);
+	told("");
+	assert_int_equal(w.next_check_ts, 1000 + WATCH_START_S);
+	step(&w, job(JOB_RUNNING, -1), 1060);
+	told("");
+	watch_free(&w);
+	w = resumable_watch(1);
+	step(&w, job(JOB_NONE, -1), 1000);
+	step(&w, job(JOB_NONE, -1), 1060);
+	told("interrupted");
+	watch_free(&w);
+}
+
 static void
 a_checkpoint_that_cannot_be_read_does_not_replace_one_that_could(void **state)
 {
@@ -1011,6 +1031,7 @@ main(void)
 		TEST(a_host_that_was_rebooted_is_told),
 		TEST(a_shutdown_is_no_failure_of_the_job),
 		TEST(a_clock_that_is_set_back_delays_little),
+		TEST(a_job_that_is_not_there_yet_is_no_lost_one),
 		TEST(
 		    a_checkpoint_that_cannot_be_read_does_not_replace_one_that_could),
 		TEST(channels_follow_the_settings),

@@ -153,7 +153,19 @@ those_due_are_found_and_a_clock_set_back_hides_none(void **state)
 	must(watches_get(3, &w, &soon, &err));
 	assert_false(watch_due_at(&w, 1009));
 	assert_true(watch_due_at(&w, 1010));
+	/* An interval ahead, or the time that a start is given. */
+	w.interval_s = 10;
+	assert_false(watch_due_at(&w, 1010 - WATCH_START_S));
+	assert_true(watch_due_at(&w, 1009 - WATCH_START_S));
+	w.interval_s = 300;
+	assert_false(watch_due_at(&w, 1010 - 300));
+	assert_true(watch_due_at(&w, 1009 - 300));
 	watch_free(&w);
+	must(watches_due(10, 10, &list, &count, &soon, &err));
+	assert_int_equal(count, 4);
+	watches_due_free(list, count);
+	must(watches_wait(10, 60, &wait, &soon, &err));
+	assert_int_equal(wait, 0);
 	must(watches_cancel(4, &soon, &err));
 	must(watches_wait(880, 60, &wait, &soon, &err));
 	assert_int_equal(wait, 20);
@@ -244,40 +256,68 @@ events_come_in_order_from_a_place_on(void **state)
 static void
 a_delivery_is_hidden_while_it_is_tried(void **state)
 {
-	int64_t id = new_watch(5), wait = -1;
+	int64_t id = new_watch(5), wait = -1, now = time(NULL);
 	struct delivery *list;
 	size_t count;
 
 	(void)state;
 	add_event(id, EVENT_FAILED, 1u << CHANNEL_WEBHOOK);
-	must(deliveries_wait(CHANNEL_WEBHOOK, 2000, 60, &wait, &soon, &err));
+	must(deliveries_wait(CHANNEL_WEBHOOK, now, 60, &wait, &soon, &err));
 	assert_int_equal(wait, 0);
-	must(deliveries_take(CHANNEL_WEBHOOK, 2000, 30, 5, &list, &count, &soon,
+	must(deliveries_take(CHANNEL_WEBHOOK, now, 30, 5, &list, &count, &soon,
 	    &err));
 	assert_int_equal(count, 1);
 	assert_int_equal(list[0].tries, 1);
 	assert_string_equal(list[0].webhook_url, "http://h/");
 	assert_string_equal(list[0].event.event_type, EVENT_FAILED);
 	deliveries_free(list, count);
-	must(deliveries_take(CHANNEL_WEBHOOK, 2029, 30, 5, &list, &count, &soon,
-	    &err));
+	must(deliveries_take(CHANNEL_WEBHOOK, now + 29, 30, 5, &list, &count,
+	    &soon, &err));
 	assert_int_equal(count, 0);
-	must(deliveries_wait(CHANNEL_WEBHOOK, 2020, 60, &wait, &soon, &err));
+	must(
+	    deliveries_wait(CHANNEL_WEBHOOK, now + 20, 60, &wait, &soon, &err));
 	assert_int_equal(wait, 10);
 	/* Whoever took it was killed. */
-	must(deliveries_take(CHANNEL_WEBHOOK, 2030, 30, 5, &list, &count, &soon,
-	    &err));
+	must(deliveries_take(CHANNEL_WEBHOOK, now + 30, 30, 5, &list, &count,
+	    &soon, &err));
 	assert_int_equal(count, 1);
 	assert_int_equal(list[0].tries, 2);
 	deliveries_free(list, count);
-	must(delivery_failed(1, CHANNEL_WEBHOOK, "refused", 2100, &soon, &err));
-	must(deliveries_wait(CHANNEL_WEBHOOK, 2040, 90, &wait, &soon, &err));
+	must(delivery_failed(1, CHANNEL_WEBHOOK, "refused", now + 100, &soon,
+	    &err));
+	must(
+	    deliveries_wait(CHANNEL_WEBHOOK, now + 40, 90, &wait, &soon, &err));
 	assert_int_equal(wait, 60);
 	must(delivery_done(1, CHANNEL_WEBHOOK, &soon, &err));
-	must(deliveries_wait(CHANNEL_WEBHOOK, 9999, 90, &wait, &soon, &err));
+	must(deliveries_wait(CHANNEL_WEBHOOK, now + 9999, 90, &wait, &soon,
+	    &err));
 	assert_int_equal(wait, 90);
-	must(delivery_failed(1, CHANNEL_WEBHOOK, "late", 2100, &soon, &err));
+	must(delivery_failed(1, CHANNEL_WEBHOOK, "late", now + 100, &soon,
+	    &err));
 	gives("SELECT state || tries FROM event_deliveries", "done2");
+}
+
+/* Nor for hours if the clock is set back meanwhile. */
+static void
+a_delivery_is_not_held_up_by_a_clock_set_back(void **state)
+{
+	int64_t id = new_watch(5), wait = -1, now = time(NULL);
+	struct delivery *list;
+	size_t count;
+
+	(void)state;
+	add_event(id, EVENT_FAILED, 1u << CHANNEL_WEBHOOK);
+	must(deliveries_take(CHANNEL_WEBHOOK, now + 7200, 30, 5, &list, &count,
+	    &soon, &err));
+	deliveries_free(list, count);
+	must(deliveries_wait(CHANNEL_WEBHOOK, now, 60, &wait, &soon, &err));
+	assert_int_equal(wait, 0);
+	must(deliveries_take(CHANNEL_WEBHOOK, now, 30, 5, &list, &count, &soon,
+	    &err));
+	assert_int_equal(count, 1);
+	deliveries_free(list, count);
+	must(deliveries_wait(CHANNEL_WEBHOOK, now, 60, &wait, &soon, &err));
+	assert_int_equal(wait, 30);
 }
 
 static void
@@ -522,6 +562,7 @@ main(void)
 		TEST(a_watch_that_was_cancelled_meanwhile_stays_cancelled),
 		TEST(events_come_in_order_from_a_place_on),
 		TEST(a_delivery_is_hidden_while_it_is_tried),
+		TEST(a_delivery_is_not_held_up_by_a_clock_set_back),
 		TEST(a_delivery_is_given_up_and_told),
 		TEST(old_events_go_but_none_that_is_not_delivered),
 		TEST(tries_come_later_and_later),

@@ -10,14 +10,25 @@ nap() {
 	sleep 0.05 2>/dev/null || sleep 1
 }
 
+# U is how many seconds the host is up, which nobody can set; empty where the
+# system does not tell.
+up() {
+	U=
+	[ ! -r /proc/uptime ] || read -r U </proc/uptime
+	U=${U%%.*}
+}
+
 # unborn DIR: a run that has no pid is about to start, or never will.
 unborn() {
-	s=starting v=0 b=
-	[ ! -f "$1/started" ] || read -r v b <"$1/started"
+	up
+	s=starting v=0 b='' k=
+	[ ! -f "$1/started" ] || read -r v b k <"$1/started"
 	if [ -e "$1/off" ]; then
 		s=lost w=start
 	elif [ -n "$b" ] && [ "$b" != "$B" ]; then
 		s=lost w=reboot
+	elif [ -n "$k" ] && [ -n "$U" ]; then
+		[ $((U - k)) -le 60 ] && [ "$U" -ge "$k" ] || s=lost w=start
 	elif [ "${v:-0}" != 0 ]; then
 		[ $(($(date +%s) - v)) -le 60 ] || s=lost w=start
 	elif [ -n "$(find "$1" -prune -mmin +1 2>/dev/null)" ]; then

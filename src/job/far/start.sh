@@ -3,7 +3,8 @@
 #
 # N name, C cwd, L log, K key, I word of this start, X command, H the command
 # in a line, M meta, R runner, V exports, E 1: with those of the run before as
-# well, T the last second at which it may start (0: any), Q what ends it in time
+# well, T the last second at which it may start (0: any; of the clock of
+# src/ssh/script.c), Q what ends it in time
 # (limit.sh; or nothing), P word of the run that has to be the last one so far
 # (else any may), q_opts options if it is for the scheduler (slurm.sh).  Answers
 # with one line:
@@ -95,7 +96,8 @@ case ${BASH_VERSION-} in
 	x=$(date -u '+%s %Y-%m-%dT%H:%M:%SZ');;
 esac
 Z=${x%% *} Y=${x#* }
-if [ "$T" != 0 ] && [ "$Z" -gt "$T" ]; then
+up
+if [ "$T" != 0 ] && [ "${U:-$Z}" -gt "$T" ]; then
 	echo stale
 	exit
 fi
@@ -156,7 +158,7 @@ b=0
 [ -z "$q_opts" ] || B=
 # A full disk shows here; what is to be written later has its room already.
 store() {
-	printf '%s %s\n' "$Z" "$B" >"$D/started" &&
+	printf '%s %s\n' "$Z" "${B:+$B $U}" >"$D/started" &&
 		printf '%s %s %s\n' "$I" "$N" "$n" >"$D/id" &&
 		printf '%s\n' "$X" >"$D/cmd" &&
 		printf '%s\n' "$L" >"$D/log" &&
