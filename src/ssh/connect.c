@@ -118,12 +118,41 @@ roomy_master(struct link *l, bool grow, const struct until *until,
 	return add_master(l, until, err) == -1 ? -1 : l->count - 1;
 }
 
-static void
-note_full(struct link *l, int master)
+/* Log in again in place of a master that is gone.  The others may have work,
+ * and so may a lease on one of them: they stay. */
+static int
+renew_master(struct link *l, int number, const struct until *until,
+    struct err *err)
 {
+	struct master m;
+
+	if (master_ensure(&m, l->sb, number, until, err) == -1) {
+		master_free(&m);
+		return -1;
+	}
 	pthread_mutex_lock(&l->lock);
-	l->full[master] = true;
+	master_free(&l->masters[number]);
+	l->masters[number] = m;
 	pthread_mutex_unlock(&l->lock);
+	return 0;
+}
+
+/* A channel could not be opened on this master: is it worth another try, on
+ * the next one or on this one anew (*renewed: not twice)? */
+static bool
+try_further(struct link *l, int master, bool *renewed,
+    const struct until *until, struct err *err)
+{
+	if (err->code == ERR_LIMIT) {
+		pthread_mutex_lock(&l->lock);
+		l->full[master] = true;
+		pthread_mutex_unlock(&l->lock);
+		return true;
+	}
+	if (err->code != ERR_NOT_FOUND || *renewed)
+		return false;
+	*renewed = true;
+	return renew_master(l, master, until, err) == 0;
 }
 
 /* Open a shell where there is room.  Without the lock, by the connecting
@@ -134,6 +163,7 @@ open_shell(struct link *l, bool grow, const struct until *until,
 {
 	char mark[MARK_MAX];
 	struct shell *s;
+	bool renewed = false;
 	int m;
 
 	while ((m = roomy_master(l, grow, until, err)) != -1) {
@@ -144,9 +174,8 @@ open_shell(struct link *l, bool grow, const struct until *until,
 			s->generation = l->generation;
 			return s;
 		}
-		if (err->code != ERR_LIMIT)
+		if (!try_further(l, m, &renewed, until, err))
 			return NULL;
-		note_full(l, m);
 	}
 	return NULL;
 }
@@ -156,14 +185,14 @@ static struct lease *
 open_lease(struct link *l, const struct until *until, struct err *err)
 {
 	struct lease *lease;
+	bool renewed = false;
 	int m;
 
 	while ((m = roomy_master(l, true, until, err)) != -1) {
 		lease = lease_open(l->masters[m].path, l->id, LEASE_SILENCE_S,
 		    until, err);
-		if (lease != NULL || err->code != ERR_LIMIT)
+		if (lease != NULL || !try_further(l, m, &renewed, until, err))
 			return lease;
-		note_full(l, m);
 	}
 	return NULL;
 }
@@ -231,13 +260,13 @@ static struct sftp *
 open_sftp(struct link *l, const struct until *until, struct err *err)
 {
 	struct sftp *s;
+	bool renewed = false;
 	int m;
 
 	while ((m = roomy_master(l, true, until, err)) != -1) {
 		s = sftp_open(l->masters[m].path, until, err);
-		if (s != NULL || err->code != ERR_LIMIT)
+		if (s != NULL || !try_further(l, m, &renewed, until, err))
 			return s;
-		note_full(l, m);
 	}
 	return NULL;
 }

@@ -260,6 +260,26 @@ doubt_sftp_only(struct link *l)
 		link_let_go(l);
 }
 
+/* A shell that waited is gone: those on the same master are no better. */
+static void
+drop_like(struct link *l, const struct shell *gone)
+{
+	struct shell **at, *s;
+
+	pthread_mutex_lock(&l->lock);
+	for (at = &l->idle; (s = *at) != NULL;) {
+		if (s->master != gone->master ||
+		    s->generation != gone->generation) {
+			at = &s->next;
+			continue;
+		}
+		*at = s->next;
+		l->idle_count--;
+		shell_free(s);
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
 /* A ready shell of a link that is proven if it is not fresh, or if "always"
  * says so.  *lost: there was a link, but it did not hold. */
 static struct shell *
@@ -292,6 +312,8 @@ take_once(struct link *l, bool always, bool *lost, const struct until *until,
 		return s;
 	}
 	*lost = err->code == ERR_IO;
+	if (*lost)
+		drop_like(l, s);
 	if (err->code == ERR_TIMEOUT)
 		link_no_shell(l, err);
 	link_give(l, s, false);

@@ -73,6 +73,44 @@ def test_64_calls_at_once(agent, sshd, home):
     assert last < 10 * SLOW
 
 
+def two_masters(agent, home):
+    """Calls that need a second connection, under way."""
+    calls = [agent.begin("echo begun; sleep 4; echo %d" % n, token="t%d" % n)
+             for n in range(6)]
+    rsmcp.until("there are two masters", lambda: len(home.masters()) == 2)
+    for n in range(6):
+        rsmcp.until("all run", lambda: agent.progress.get("t%d" % n))
+    return calls
+
+
+@pytest.mark.parametrize("how", ["killed", "without its socket"])
+@pytest.mark.parametrize("which", [0, 1])
+def test_one_of_two_masters_is_lost(new_agent, new_sshd, home, how, which):
+    """New calls find their way; those on the other one go on."""
+    agent = new_agent(new_sshd("MaxSessions 5").entry())
+    calls = two_masters(agent, home)
+    socket_path, = home.run.rglob("*.%d" % which)
+    if how == "killed":
+        master, = [pid for pid in home.masters() if str(socket_path).encode()
+                   in pathlib.Path("/proc/%d/cmdline" % pid).read_bytes()]
+        os.kill(master, signal.SIGKILL)
+    else:
+        socket_path.unlink()
+    more = [agent.begin("echo %d" % n) for n in range(4)]
+    for n, call in enumerate(more):
+        assert agent.end(call)["stdout"] == "%d\n" % n
+    ended = [agent.end(call) for call in calls]
+    whole = [result["stdout"] == "begun\n%d\n" % n
+             for n, result in enumerate(ended)]
+    if how == "without its socket":
+        assert all(whole), ended
+    elif which == 1:
+        # The lease is on the first one, which lives.
+        assert any(whole), ended
+    for n, result in enumerate(ended):
+        assert whole[n] or result["command_state"] == "may_be_running", result
+
+
 def test_more_calls_than_descriptors_are_allowed_at_first(new_agent, sshd):
     """The soft limit of 1024 (256 on macOS) is there to be raised."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
