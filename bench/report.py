@@ -68,7 +68,8 @@ def print_row(row):
             print(f"    {peer.name:24}{'cannot':>12}  {peer.figure['cannot']}")
             continue
         print(f"    {peer.name:24}{peer.text():>12}{peer.times_text():>11}  "
-              f"{peer.verdict():8}{compare.spread(peer.figure, row.unit)}".rstrip())
+              f"{peer.verdict():8}{compare.spread(peer.figure, row.unit)}"
+              .rstrip())
 
 
 def print_all(found, records):
