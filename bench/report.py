@@ -67,9 +67,9 @@ def print_row(row):
         if peer.ratio is None:
             print(f"    {peer.name:24}{'cannot':>12}  {peer.figure['cannot']}")
             continue
-        verdict = "ahead" if peer.ahead() else "BEHIND"
         print(f"    {peer.name:24}{peer.text():>12}{peer.times_text():>11}  "
-              f"{verdict:8}{compare.spread(peer.figure, row.unit)}".rstrip())
+              f"{peer.verdict():8}{compare.spread(peer.figure, row.unit)}"
+              .rstrip())
 
 
 def print_all(found, records):
@@ -82,9 +82,14 @@ def print_all(found, records):
 
 def total(found):
     rows = [row for each in found.values() for row in each if row.peers]
-    behind = [row for row in rows if row.behind()]
-    return (f"{len(rows)} rows with others: ahead of all in "
-            f"{len(rows) - len(behind)}, behind one in {len(behind)}")
+    verdicts = [row.verdict() for row in rows]
+    text = (f"{len(rows)} rows with others: ahead of all in "
+            f"{verdicts.count('ahead')}, behind one in "
+            f"{verdicts.count('behind')}")
+    if "unknown" in verdicts:
+        text += (f", unknown in {verdicts.count('unknown')}, where one was "
+                 "stopped too soon to tell")
+    return text
 
 
 # --- the page -----------------------------------------------------------------

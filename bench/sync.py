@@ -322,32 +322,38 @@ class Judge:
         self.ours = self.figures[movers.Ours.name].cost()
 
     def best(self, which):
-        """The best of those for which it holds, and its name."""
-        found = [(self.figures[kind.name].cost(), kind.name)
+        """The best of those for which it holds, and its name; one that was
+        stopped only if all were."""
+        found = [(not self.figures[kind.name].took,
+                  self.figures[kind.name].cost(), kind.name)
                  for kind in movers.EVERYONE
                  if kind is not movers.Ours and which(kind)
                  and kind.name in self.figures]
-        return min(found, default=None)
+        return min(found, default=(None, None, None))[1:]
+
+    def judge(self, text, ratio, name, reached):
+        """A target; who was stopped too soon proves nothing."""
+        if not reached and not self.figures[name].took:
+            print(f"no figure: {self.where}: {text}: {name} was stopped")
+            return
+        self.record.target(f"{self.where}: {text} ({ratio})", reached)
 
     def at_most(self, share, which, text):
-        best = self.best(which)
+        best, name = self.best(which)
         if best is None:
             print(f"no figure: {self.where}: {text}")
             return
-        ratio = self.ours / best[0]
-        self.record.target(f"{self.where}: {text} ({ratio:.2f}x of "
-                            f"{best[1]})", ratio <= share)
+        ratio = self.ours / best
+        self.judge(text, f"{ratio:.2f}x of {name}", name, ratio <= share)
 
     def faster(self, times, which, text):
-        best = self.best(which)
+        best, name = self.best(which)
         if best is None:
             print(f"no figure: {self.where}: {text}")
             return
-        ratio = best[0] / self.ours
-        stopped = not self.figures[best[1]].took
-        self.record.target(f"{self.where}: {text} "
-                            f"({'more than ' if stopped else ''}"
-                            f"{ratio:.1f}x)", ratio >= times)
+        ratio = best / self.ours
+        more = "" if self.figures[name].took else "more than "
+        self.judge(text, f"{more}{ratio:.1f}x", name, ratio >= times)
 
     def loopback(self):
         self.at_most(1, lambda kind: kind.whole, "at least as fast as the "

@@ -116,6 +116,10 @@ def draw_peer(picture, scale, row, peer, y):
             words = words[:LONGEST - 1].rstrip() + "\u2026"
         picture.text(scale.x(1) + 6, y, words, "soft")
         return
+    if peer.unknown():
+        picture.text(scale.x(1) + 6, y, "stopped too soon to tell", "soft")
+        picture.text(VALUES, y, peer.text(), "soft end")
+        return
     left, right = sorted((scale.x(1), scale.x(peer.ratio)))
     kind = "worse" if peer.ratio >= 1 else "better"
     picture.add("rect", x=left, y=y - BAR + 2, width=max(right - left, 1),
@@ -144,7 +148,8 @@ def draw_row(picture, scale, row, top):
 def svg(title, rows):
     """The picture of these rows; None if nobody is compared in them."""
     rows = [row for row in rows if row.peers]
-    ratios = [peer.ratio for row in rows for peer in row.peers if peer.ratio]
+    ratios = [peer.ratio for row in rows for peer in row.peers
+              if peer.ratio and not peer.unknown()]
     if not ratios:
         return None
     scale, picture = Scale(ratios), Picture()

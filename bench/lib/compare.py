@@ -28,9 +28,18 @@ class Peer:
         self.value = figure.get("bound", figure.get("median"))
         self.ratio = None if self.value is None else row.times(self.value)
 
-    def ahead(self):
-        """Is ours ahead of it?"""
-        return self.ratio is None or self.ratio >= 1
+    def behind(self):
+        """Is ours behind it?"""
+        return self.ratio is not None and self.ratio < 1 and not self.bound
+
+    def unknown(self):
+        """It was stopped before it was slower than ours."""
+        return self.bound and self.ratio < 1
+
+    def verdict(self):
+        if self.unknown():
+            return "unknown"
+        return "BEHIND" if self.behind() else "ahead"
 
     def text(self):
         if self.ratio is None:
@@ -59,16 +68,20 @@ class Row:
 
     def best(self):
         """The best of the others, or None."""
-        found = [peer for peer in self.peers if peer.ratio is not None]
+        found = [peer for peer in self.peers
+                 if peer.ratio is not None and not peer.unknown()]
         return min(found, key=lambda peer: peer.ratio, default=None)
 
     def behind(self):
-        return [peer for peer in self.peers if not peer.ahead()]
+        return [peer for peer in self.peers if peer.behind()]
 
     def verdict(self):
         if not self.peers:
             return "alone"
-        return "behind" if self.behind() else "ahead"
+        if self.behind():
+            return "behind"
+        unknown = any(peer.unknown() for peer in self.peers)
+        return "unknown" if unknown else "ahead"
 
 
 def spread(figure, unit):

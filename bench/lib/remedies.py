@@ -4,7 +4,7 @@
 KNOWN = (
     ("start", "tools/list", "Ours also says what its tools return: the schemas "
      "of the results are 9 of its 24 kB, which only leaving them out would "
-     "save. Even then (14 kB) shorter texts for the arguments would be needed."),
+     "save. Even then (14 kB) the arguments would need shorter texts."),
     ("exec", "first `echo hi`", "After the login ours opens three sessions one "
      "after the other, a round trip each: the lease that ends commands when we "
      "are gone, a shell, and one for the next command. ssh opens one. Opening "

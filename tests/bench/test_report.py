@@ -80,6 +80,15 @@ def test_where_more_is_better_the_larger_one_is_ahead(tmp_path):
     assert "0.50\u00d7" in report.line("fast", "BEHIND")
 
 
+def test_who_was_stopped_too_soon_is_neither_ahead_nor_behind(tmp_path):
+    report = Report(tmp_path, made_up([
+        row("x", 50, {"stopped": {"bound": 10}, "slow": figure(100)}, "s")]))
+    assert report.line("stopped", "unknown")
+    assert "behind one in 0, unknown in 1" in report.table
+    assert "Nowhere" in report.under("Where we are behind")
+    assert "stopped too soon to tell" in report.charts["a-section.svg"]
+
+
 def test_every_chart_is_xml_and_has_its_text(tmp_path):
     content = made_up([
         row("`a` & b", 1, {"one | two": figure(30), "late": {"bound": 900},
