@@ -5,10 +5,9 @@ KNOWN = (
     ("start", "tools/list", "Ours also says what its tools return: the schemas "
      "of the results are 9 of its 24 kB, which only leaving them out would "
      "save. Even then (14 kB) the arguments would need shorter texts."),
-    ("exec", "first `echo hi`", "After the login ours opens three sessions one "
-     "after the other, a round trip each: the lease that ends commands when we "
-     "are gone, a shell, and one for the next command. ssh opens one. Opening "
-     "them at once would save two round trips of twelve."),
+    ("exec", "first `echo hi`", "After the login ours opens two sessions one "
+     "after the other: the lease that ends commands when we are gone, and a "
+     "shell. ssh opens one. Opening them at once would close most of it."),
     ("exec", "of every other server", "The fastest of them takes about 50 ms, "
      "and a fiftieth of that is less than a shell that waits needs to hear a "
      "command through sshd and to answer."),

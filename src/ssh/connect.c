@@ -223,8 +223,8 @@ link_keep(struct link *l, struct shell *s)
 }
 
 /*
- * What commands need: the lease, and shells.  All start at once, since rc
- * files take time.
+ * What commands need: the lease, and a shell for the call that waits.  Both
+ * start at once, since rc files take time.  The keeper sees to further ones.
  */
 static int
 start_shells(struct link *l, const struct until *until, struct err *err)
@@ -232,7 +232,6 @@ start_shells(struct link *l, const struct until *until, struct err *err)
 	struct until ready;
 	struct lease *lease;
 	struct shell *s;
-	int i;
 
 	ready = until_within(until, READY_MS);
 	lease = open_lease(l, &ready, err);
@@ -241,13 +240,10 @@ start_shells(struct link *l, const struct until *until, struct err *err)
 	pthread_mutex_lock(&l->lock);
 	l->lease = lease;
 	pthread_mutex_unlock(&l->lock);
-	/* One for the call that waits, one for the next. */
-	for (i = 0; i < (l->brief ? 1 : 2); i++) {
-		s = open_shell(l, i == 0, &ready, err);
-		if (s == NULL && err->code != ERR_LIMIT)
-			return -1;
-		if (s == NULL)
-			break;
+	s = open_shell(l, true, &ready, err);
+	if (s == NULL && err->code != ERR_LIMIT)
+		return -1;
+	if (s != NULL) {
 		pthread_mutex_lock(&l->lock);
 		link_keep(l, s);
 		pthread_mutex_unlock(&l->lock);
