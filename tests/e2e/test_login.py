@@ -380,7 +380,12 @@ class KeyAgent:
         self.process = subprocess.Popen(
             ["ssh-agent", "-D", "-a", path], stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL)
-        until("the agent listens", path.is_socket)
+        until("the agent listens", self.listens)
+
+    def listens(self):
+        """The socket is there before anybody listens on it."""
+        with socket.socket(socket.AF_UNIX) as s:
+            return s.connect_ex(self.socket) == 0
 
     def add(self, key):
         run("ssh-add", "-q", key,
