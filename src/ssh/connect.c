@@ -45,6 +45,7 @@ link_let_go(struct link *l)
 		master_free(m);
 	}
 	l->connected = false;
+	l->doubted = false;
 	l->sftp_only = false;
 	l->ahead_known = false;
 	l->note[0] = '\0';
@@ -137,6 +138,20 @@ renew_master(struct link *l, int number, const struct until *until,
 	return 0;
 }
 
+/* Without its lease a link is lost, whatever else is there. */
+static bool
+lease_stands(struct link *l, const struct until *until)
+{
+	struct until soon = until_within(until, PROVE_MS);
+	struct err err;
+	int rc;
+
+	pthread_mutex_lock(&l->lock);
+	rc = l->lease != NULL ? link_prove(l, &soon, true, &err) : -1;
+	pthread_mutex_unlock(&l->lock);
+	return rc == 0;
+}
+
 /* A channel could not be opened on this master: is it worth another try, on
  * the next one or on this one anew (*renewed: not twice)? */
 static bool
@@ -149,7 +164,7 @@ try_further(struct link *l, int master, bool *renewed,
 		pthread_mutex_unlock(&l->lock);
 		return true;
 	}
-	if (err->code != ERR_NOT_FOUND || *renewed)
+	if (err->code != ERR_NOT_FOUND || *renewed || !lease_stands(l, until))
 		return false;
 	*renewed = true;
 	return renew_master(l, master, until, err) == 0;
@@ -398,7 +413,7 @@ link_prove(struct link *l, const struct until *until, bool always,
 	struct lease *lease;
 	int rc;
 
-	if (!always && clock_ms() - l->proven < PROVEN_MS)
+	if (!always && !l->doubted && clock_ms() - l->proven < PROVEN_MS)
 		return 0;
 	if (l->sftp_only)
 		return prove_sftp(l, until, err);
@@ -408,8 +423,10 @@ link_prove(struct link *l, const struct until *until, bool always,
 	pthread_mutex_unlock(&l->lock);
 	rc = lease_ping(lease, &soon, err);
 	pthread_mutex_lock(&l->lock);
-	if (rc == 0 && lease == l->lease)
+	if (rc == 0 && lease == l->lease) {
 		l->proven = l->pinged = clock_ms();
+		l->doubted = false;
+	}
 	lease_give(lease);
 	return rc;
 }

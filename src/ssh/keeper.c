@@ -82,6 +82,7 @@ tend(struct link *l)
 	    link_prove(l, &soon, true, &err) == -1) {
 		/* The next call finds out; the far side has its lease. */
 		l->pinged = now;
+		l->doubted = true;
 		return;
 	}
 	for (old = take_old(l, now); (s = old) != NULL;) {

@@ -353,7 +353,7 @@ link_end(struct link *l, const struct lease_kill *kill, struct buf *left,
 	if (rc == -1) {
 		/* The next call is to find out whether it is alive. */
 		pthread_mutex_lock(&l->lock);
-		l->proven = 0;
+		l->doubted = true;
 		pthread_mutex_unlock(&l->lock);
 	}
 	return rc;
@@ -369,8 +369,11 @@ link_run(struct link *l, const char *script, struct buf *answer, bool *sent,
 	*sent = false;
 	pthread_mutex_lock(&l->lock);
 	l->used = clock_ms();
+	doubt_sftp_only(l);
 	if (link_revive(l, until, false, err) == 0) {
-		if (l->lease != NULL)
+		if (l->sftp_only)
+			sftp_only_err(l, err);
+		else if (l->lease != NULL)
 			lease = lease_take(l->lease);
 		else
 			err_set(err, ERR_IO, "the link was lost");
@@ -381,7 +384,10 @@ link_run(struct link *l, const char *script, struct buf *answer, bool *sent,
 	rc = lease_run(lease, script, answer, sent, until, err);
 	lease_give(lease);
 	pthread_mutex_lock(&l->lock);
-	l->proven = rc == 0 ? clock_ms() : 0;
+	if (rc == 0)
+		l->proven = clock_ms();
+	else
+		l->doubted = true;
 	pthread_mutex_unlock(&l->lock);
 	return rc;
 }

@@ -40,6 +40,7 @@ struct link {
 	bool full[MASTERS_MAX]; /* that has no room for a channel */
 	unsigned busy;          /* shells that were taken */
 	struct lease *lease;    /* or NULL */
+	bool doubted;           /* it failed; shells may well be alive */
 	struct shell *idle;     /* ready or about to be */
 	unsigned idle_count;
 	unsigned marks;

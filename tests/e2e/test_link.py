@@ -99,6 +99,8 @@ def test_one_of_two_masters_is_lost(new_agent, new_sshd, home, how, which):
     more = [agent.begin("echo %d" % n) for n in range(4)]
     for n, call in enumerate(more):
         assert agent.end(call)["stdout"] == "%d\n" % n
+    result = agent.run("sleep 60", timeout_s=1)
+    assert result["kill_verified"] in (True, "by_marker"), result
     ended = [agent.end(call) for call in calls]
     whole = [result["stdout"] == "begun\n%d\n" % n
              for n, result in enumerate(ended)]

@@ -341,8 +341,12 @@ class Transfer(Sync):
     def cancel(self):
         result = self.world.call("cancel_file_transfer_task",
                                  task_id=self.task)
-        if result.get("status") == "cancelled" \
-                and result.get("terminated") and self.working():
+        if result.get("status") != "cancelled" or not result.get("terminated"):
+            return
+        # A program that it was about to start has its name for a moment.
+        try:
+            wait("the worker is gone", lambda: not self.working(), 2)
+        except AssertionError:
             self.false("the worker lives after %r", result)
 
     def working(self):
