@@ -311,9 +311,15 @@ class Account:
         return done.returncode == 0
 
     def remove(self):
+        end_processes(self.name)
         rsmcp.until("userdel works", lambda: self.tool(
             "userdel", "-f", self.name))
         shutil.rmtree(self.home, ignore_errors=True)
+
+
+def end_processes(user):
+    """Of one that was made for a test; tmux servers are among them."""
+    subprocess.run(["pkill", "-KILL", "-u", user], capture_output=True)
 
 
 def sweep_accounts():
@@ -321,6 +327,7 @@ def sweep_accounts():
     for user in pwd.getpwall():
         made_by = re.fullmatch(r"rsmcp test (\d+)", user.pw_gecos)
         if made_by and rsmcp.gone(int(made_by[1])):
+            end_processes(user.pw_name)
             subprocess.run(["userdel", "-f", user.pw_name],
                            capture_output=True)
             shutil.rmtree(user.pw_dir, ignore_errors=True)
