@@ -465,8 +465,12 @@ class Home:
         for server in self.servers:
             server.kill()
         self.ask_masters_to_end()
-        for pid in self.processes():
-            kill(pid, signal.SIGKILL)
-        rsmcp.until("all processes of the test are gone",
-                    lambda: all(map(rsmcp.gone, self.processes())))
+        rsmcp.until("all processes of the test are gone", self.end_processes)
         shutil.rmtree(self.path, ignore_errors=True)
+
+    def end_processes(self):
+        """One that is killed may have started another just before."""
+        left = [pid for pid in self.processes() if not rsmcp.gone(pid)]
+        for pid in left:
+            kill(pid, signal.SIGKILL)
+        return not left
