@@ -177,22 +177,30 @@ open_shell(struct link *l, bool grow, const struct until *until,
     struct err *err)
 {
 	char mark[MARK_MAX];
-	struct shell *s;
+	struct shell *s = NULL;
 	bool renewed = false;
-	int m;
+	int m, count = l->count;
 
 	while ((m = roomy_master(l, grow, until, err)) != -1) {
 		link_mark(l, mark);
 		s = shell_open(l->masters[m].path, mark, until, err);
-		if (s != NULL) {
-			s->master = m;
-			s->generation = l->generation;
-			return s;
-		}
+		if (s != NULL)
+			break;
 		if (!try_further(l, m, &renewed, until, err))
 			return NULL;
 	}
-	return NULL;
+	if (s == NULL)
+		return NULL;
+	s->master = m;
+	s->generation = l->generation;
+	/* A login takes its time, and the lease is on another connection. */
+	if (l->connected && (renewed || l->count > count) &&
+	    !lease_stands(l, until)) {
+		shell_free(s);
+		err_set(err, ERR_IO, "the link was lost");
+		return NULL;
+	}
+	return s;
 }
 
 /* The same for the lease. */
