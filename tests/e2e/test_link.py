@@ -94,6 +94,7 @@ def test_one_of_two_masters_is_lost(new_agent, new_sshd, home, how, which):
         master, = [pid for pid in home.masters() if str(socket_path).encode()
                    in pathlib.Path("/proc/%d/cmdline" % pid).read_bytes()]
         os.kill(master, signal.SIGKILL)
+        rsmcp.until("it is gone", lambda: rsmcp.gone(master))
     else:
         socket_path.unlink()
     more = [agent.begin("echo %d" % n) for n in range(4)]
