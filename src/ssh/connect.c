@@ -63,19 +63,23 @@ link_give_up(struct link *l)
 	link_let_go(l);
 }
 
-/* Log in once more, as master number "count".  Without the lock; only the
- * connecting thread adds masters. */
+/* Log in as this master: a further one, or in place of one that is gone.
+ * Without the lock; only the connecting thread changes masters. */
 static int
-add_master(struct link *l, const struct until *until, struct err *err)
+log_in(struct link *l, int number, const struct until *until, struct err *err)
 {
 	struct master m;
 
-	if (master_ensure(&m, l->sb, l->count, until, err) == -1) {
+	if (master_ensure(&m, l->sb, number, until, err) == -1) {
 		master_free(&m);
 		return -1;
 	}
 	pthread_mutex_lock(&l->lock);
-	l->masters[l->count++] = m;
+	if (number == l->count)
+		l->count++;
+	else
+		master_free(&l->masters[number]);
+	l->masters[number] = m;
 	if (m.new_key[0] != '\0')
 		snprintf(l->news, sizeof(l->news), "%s", m.new_key);
 	pthread_mutex_unlock(&l->lock);
@@ -116,26 +120,15 @@ roomy_master(struct link *l, bool grow, const struct until *until,
 	if (!grow || l->count == MASTERS_MAX)
 		return err_set(err, ERR_LIMIT, "%s allows no further session",
 		    l->sb->name);
-	return add_master(l, until, err) == -1 ? -1 : l->count - 1;
+	return log_in(l, l->count, until, err) == -1 ? -1 : l->count - 1;
 }
 
-/* Log in again in place of a master that is gone.  The others may have work,
- * and so may a lease on one of them: they stay. */
-static int
-renew_master(struct link *l, int number, const struct until *until,
-    struct err *err)
+static void
+note_full(struct link *l, int master)
 {
-	struct master m;
-
-	if (master_ensure(&m, l->sb, number, until, err) == -1) {
-		master_free(&m);
-		return -1;
-	}
 	pthread_mutex_lock(&l->lock);
-	master_free(&l->masters[number]);
-	l->masters[number] = m;
+	l->full[master] = true;
 	pthread_mutex_unlock(&l->lock);
-	return 0;
 }
 
 /* Without its lease a link is lost, whatever else is there. */
@@ -152,26 +145,12 @@ lease_stands(struct link *l, const struct until *until)
 	return rc == 0;
 }
 
-/* A channel could not be opened on this master: is it worth another try, on
- * the next one or on this one anew (*renewed: not twice)? */
-static bool
-try_further(struct link *l, int master, bool *renewed,
-    const struct until *until, struct err *err)
-{
-	if (err->code == ERR_LIMIT) {
-		pthread_mutex_lock(&l->lock);
-		l->full[master] = true;
-		pthread_mutex_unlock(&l->lock);
-		return true;
-	}
-	if (err->code != ERR_NOT_FOUND || *renewed || !lease_stands(l, until))
-		return false;
-	*renewed = true;
-	return renew_master(l, master, until, err) == 0;
-}
-
-/* Open a shell where there is room.  Without the lock, by the connecting
- * thread. */
+/*
+ * Open a shell where there is room.  Without the lock, by the connecting
+ * thread.  A master that is gone from a link that stands is replaced, once; the
+ * others stay, as they may have work.  A login takes its time, and the lease is
+ * on another connection: so it has to answer after that as well.
+ */
 static struct shell *
 open_shell(struct link *l, bool grow, const struct until *until,
     struct err *err)
@@ -181,20 +160,23 @@ open_shell(struct link *l, bool grow, const struct until *until,
 	bool renewed = false;
 	int m, count = l->count;
 
-	while ((m = roomy_master(l, grow, until, err)) != -1) {
+	while (s == NULL && (m = roomy_master(l, grow, until, err)) != -1) {
 		link_mark(l, mark);
 		s = shell_open(l->masters[m].path, mark, until, err);
-		if (s != NULL)
-			break;
-		if (!try_further(l, m, &renewed, until, err))
+		if (s != NULL) {
+			s->master = m;
+			s->generation = l->generation;
+		} else if (err->code == ERR_LIMIT) {
+			note_full(l, m);
+		} else if (err->code != ERR_NOT_FOUND || renewed ||
+		    !l->connected || !lease_stands(l, until) ||
+		    log_in(l, m, until, err) == -1) {
 			return NULL;
+		} else {
+			renewed = true;
+		}
 	}
-	if (s == NULL)
-		return NULL;
-	s->master = m;
-	s->generation = l->generation;
-	/* A login takes its time, and the lease is on another connection. */
-	if (l->connected && (renewed || l->count > count) &&
+	if (s != NULL && l->connected && (renewed || l->count > count) &&
 	    !lease_stands(l, until)) {
 		shell_free(s);
 		err_set(err, ERR_IO, "the link was lost");
@@ -208,14 +190,14 @@ static struct lease *
 open_lease(struct link *l, const struct until *until, struct err *err)
 {
 	struct lease *lease;
-	bool renewed = false;
 	int m;
 
 	while ((m = roomy_master(l, true, until, err)) != -1) {
 		lease = lease_open(l->masters[m].path, l->id, LEASE_SILENCE_S,
 		    until, err);
-		if (lease != NULL || !try_further(l, m, &renewed, until, err))
+		if (lease != NULL || err->code != ERR_LIMIT)
 			return lease;
+		note_full(l, m);
 	}
 	return NULL;
 }
@@ -279,13 +261,13 @@ static struct sftp *
 open_sftp(struct link *l, const struct until *until, struct err *err)
 {
 	struct sftp *s;
-	bool renewed = false;
 	int m;
 
 	while ((m = roomy_master(l, true, until, err)) != -1) {
 		s = sftp_open(l->masters[m].path, until, err);
-		if (s != NULL || !try_further(l, m, &renewed, until, err))
+		if (s != NULL || err->code != ERR_LIMIT)
 			return s;
+		note_full(l, m);
 	}
 	return NULL;
 }
@@ -326,7 +308,7 @@ connect_link(struct link *l, const struct until *until, struct err *err)
 {
 	bool sftp_only = false;
 
-	if (add_master(l, until, err) == -1)
+	if (log_in(l, 0, until, err) == -1)
 		return -1;
 	if (start_shells(l, until, err) == -1) {
 		/* One that is merely slow is none of these. */
