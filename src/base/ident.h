@@ -27,6 +27,10 @@ bool ident_alive(const struct ident *who);
 /* Send a signal to this very process; -1 with errno (ESRCH: it is gone). */
 int ident_signal(const struct ident *who, int sig);
 
+/* A descriptor, to be closed, that can be read once this child has ended; -1
+ * if the system has none. */
+int ident_end_fd(pid_t child);
+
 /* Are these two words next to each other on its command line? */
 bool ident_has_args(pid_t pid, const char *word, const char *next);
 

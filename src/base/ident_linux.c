@@ -95,6 +95,12 @@ ident_signal(const struct ident *who, int sig)
 	return rc;
 }
 
+int
+ident_end_fd(pid_t child)
+{
+	return (int)syscall(SYS_pidfd_open, child, 0);
+}
+
 bool
 ident_has_args(pid_t pid, const char *word, const char *next)
 {

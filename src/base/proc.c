@@ -1,8 +1,8 @@
 /*
- * That a program ended is learned by asking, after each round of poll(), which
- * takes SLICE_MAX ms at most.  Its pipes cannot tell, because a child it left
- * behind may hold them open; SIGCHLD belongs to the whole process, and a pidfd
- * is there on Linux only.
+ * That a program ended is told by a descriptor where the system has such a
+ * thing, and else learned by asking, after each round of poll(), which takes
+ * SLICE_MAX ms at most.  Its pipes cannot tell, because a child it left behind
+ * may hold them open, and SIGCHLD belongs to the whole process.
  */
 #include <assert.h>
 #include <errno.h>
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/ident.h"
 #include "base/mem.h"
 #include "base/proc.h"
 
@@ -34,6 +35,7 @@ enum { IN, OUT, ERR, STREAMS };
 
 struct run {
 	pid_t pid;
+	int end_fd;          /* can be read when it has ended; -1: ask */
 	int status;          /* as waitpid() gave it */
 	int ours[STREAMS];   /* our ends of its pipes; -1: closed */
 	int theirs[STREAMS]; /* its ends, open until it is started */
@@ -139,6 +141,8 @@ start(struct run *run, const struct proc_request *req, struct err *err)
 	if (errno != 0) {
 		run->pid = -1;
 		err_sys(err, "cannot start %s", argv[0]);
+	} else {
+		run->end_fd = ident_end_fd(run->pid);
 	}
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&attr);
@@ -232,14 +236,15 @@ static int
 serve(struct run *run, int slice, const struct until *until, struct err *err)
 {
 	struct until soon = until_within(until, slice);
-	struct pollfd fds[STREAMS] = {
+	struct pollfd fds[STREAMS + 1] = {
 		{ .fd = run->ours[IN], .events = POLLOUT },
 		{ .fd = run->ours[OUT], .events = POLLIN },
 		{ .fd = run->ours[ERR], .events = POLLIN },
+		{ .fd = run->end_fd, .events = POLLIN },
 	};
 	struct err why;
 
-	if (until_poll(&soon, fds, STREAMS, &why) == -1) {
+	if (until_poll(&soon, fds, STREAMS + 1, &why) == -1) {
 		if (why.code == ERR_TIMEOUT)
 			return until_check(until, err);
 		*err = why;
@@ -313,6 +318,7 @@ proc_run(const struct proc_request *req, struct proc_result *res,
 	struct run run = {
 		.ours = { -1, -1, -1 },
 		.theirs = { -1, -1, -1 },
+		.end_fd = -1,
 		.input = req->input,
 		.input_len = req->input != NULL ? req->input_len : 0,
 	};
@@ -324,6 +330,7 @@ proc_run(const struct proc_request *req, struct proc_result *res,
 	ret = run_it(&run, req, until, err);
 	close_all(run.theirs);
 	close_all(run.ours);
+	close_one(&run.end_fd);
 	if (ret == -1) {
 		proc_result_free(&run.res);
 		return -1;

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -108,6 +109,26 @@ words_of_a_command_line_are_found(void **state)
 	assert_false(ident_has_args(pid, "sleep", "600"));
 }
 
+static void
+the_end_of_a_child_can_be_polled(void **state)
+{
+	pid_t pid = child();
+	struct pollfd p = { .events = POLLIN };
+
+	(void)state;
+	p.fd = ident_end_fd(pid);
+	if (p.fd == -1) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		skip(); /* the system has no such descriptor */
+	}
+	assert_int_equal(poll(&p, 1, 0), 0);
+	kill(pid, SIGKILL);
+	assert_int_equal(poll(&p, 1, -1), 1);
+	assert_int_equal(waitpid(pid, NULL, WNOHANG), pid);
+	close(p.fd);
+}
+
 int
 main(void)
 {
@@ -117,6 +138,7 @@ main(void)
 		cmocka_unit_test(a_stranger_is_not_signalled),
 		cmocka_unit_test(groups_and_everybody_are_no_process),
 		cmocka_unit_test(words_of_a_command_line_are_found),
+		cmocka_unit_test(the_end_of_a_child_can_be_polled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
