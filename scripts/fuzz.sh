@@ -1,5 +1,6 @@
 #!/bin/sh
-# Run the fuzzers of build/fuzz one after the other. "./dev fuzz" calls it.
+# Run the fuzzers of build/fuzz, one for each processor at a time. "./dev fuzz"
+# calls it.
 #
 #	scripts/fuzz.sh SECONDS [TARGET]
 #
@@ -39,13 +40,16 @@ fuzz()
 }
 
 mkdir -p build/log build/fuzz/crashes
-status=0
-# shellcheck disable=SC2231
-for program in build/fuzz/tests/fuzz_${target:-*}; do
-	if [ ! -f "$program" ] || [ ! -x "$program" ]; then
-		echo "there is no $program" >&2
-		exit 1
-	fi
-	fuzz "${program##*/fuzz_}" || status=1
-done
-exit $status
+if [ -z "$target" ]; then
+	for program in build/fuzz/tests/fuzz_*; do
+		echo "${program##*/fuzz_}"
+	done | xargs -n 1 -P "$(getconf _NPROCESSORS_ONLN)" \
+	    scripts/fuzz.sh "$seconds" || exit 1
+	exit 0
+fi
+program=build/fuzz/tests/fuzz_$target
+if [ ! -f "$program" ] || [ ! -x "$program" ]; then
+	echo "there is no $program" >&2
+	exit 1
+fi
+fuzz "$target"
