@@ -50,7 +50,7 @@ make_pipes(struct channel *ch, int theirs[3], struct err *err)
 }
 
 static int
-open_session(struct channel *ch, const char *socket, const char *command,
+ask_session(struct channel *ch, const char *socket, const char *command,
     bool subsystem, const struct until *until, struct err *err)
 {
 	int theirs[3] = { -1, -1, -1 }, i, rc;
@@ -59,7 +59,7 @@ open_session(struct channel *ch, const char *socket, const char *command,
 	buf_init(&ch->mux.in, 0);
 	rc = make_pipes(ch, theirs, err);
 	if (rc == 0)
-		rc = mux_open(&ch->mux, socket, command, subsystem, theirs,
+		rc = mux_ask(&ch->mux, socket, command, subsystem, theirs,
 		    until, err);
 	for (i = 0; i < 3; i++)
 		close_fd(&theirs[i]);
@@ -67,15 +67,32 @@ open_session(struct channel *ch, const char *socket, const char *command,
 }
 
 int
+channel_ask(struct channel *ch, const char *socket, const char *command,
+    const struct until *until, struct err *err)
+{
+	return ask_session(ch, socket, command, false, until, err);
+}
+
+int
+channel_opened(struct channel *ch, const struct until *until, struct err *err)
+{
+	return mux_opened(&ch->mux, until, err);
+}
+
+int
 channel_open(struct channel *ch, const char *socket, const char *command,
     const struct until *until, struct err *err)
 {
-	return open_session(ch, socket, command, false, until, err);
+	return channel_ask(ch, socket, command, until, err) == 0
+	    ? channel_opened(ch, until, err)
+	    : -1;
 }
 
 int
 channel_open_subsystem(struct channel *ch, const char *socket, const char *name,
     const struct until *until, struct err *err)
 {
-	return open_session(ch, socket, name, true, until, err);
+	return ask_session(ch, socket, name, true, until, err) == 0
+	    ? channel_opened(ch, until, err)
+	    : -1;
 }

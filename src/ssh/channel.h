@@ -21,6 +21,12 @@ int channel_open(struct channel *ch, const char *socket, const char *command,
 /* The same for a subsystem of the server, as "sftp". */
 int channel_open_subsystem(struct channel *ch, const char *socket,
     const char *name, const struct until *until, struct err *err);
+/* The same as the first in two steps: the second takes a round trip, in which
+ * others can be asked for.  What is written meanwhile is not lost. */
+int channel_ask(struct channel *ch, const char *socket, const char *command,
+    const struct until *until, struct err *err);
+int channel_opened(struct channel *ch, const struct until *until,
+    struct err *err);
 void channel_close(struct channel *ch);
 
 /* Close our end of the far side's stdin. */

@@ -185,21 +185,46 @@ open_shell(struct link *l, bool grow, const struct until *until,
 	return s;
 }
 
-/* The same for the lease. */
-static struct lease *
-open_lease(struct link *l, const struct until *until, struct err *err)
+static void
+set_lease(struct link *l, struct lease *lease)
 {
-	struct lease *lease;
-	int m;
+	pthread_mutex_lock(&l->lock);
+	lease_give(l->lease);
+	l->lease = lease;
+	pthread_mutex_unlock(&l->lock);
+}
 
-	while ((m = roomy_master(l, true, until, err)) != -1) {
-		lease = lease_open(l->masters[m].path, l->id, LEASE_SILENCE_S,
-		    until, err);
-		if (lease != NULL || err->code != ERR_LIMIT)
-			return lease;
+/* Ask for the lease where there may be room; on which master, or -1. */
+static int
+ask_lease(struct link *l, const struct until *until, struct err *err)
+{
+	int m = roomy_master(l, true, until, err);
+	struct lease *lease;
+
+	if (m == -1)
+		return -1;
+	lease =
+	    lease_ask(l->masters[m].path, l->id, LEASE_SILENCE_S, until, err);
+	if (lease == NULL)
+		return -1;
+	set_lease(l, lease);
+	return m;
+}
+
+/* Wait until it stands; on another master, if this one has no room. */
+static int
+settle_lease(struct link *l, int m, const struct until *until, struct err *err)
+{
+	while (lease_opened(l->lease, until, err) == -1) {
+		if (err->code != ERR_LIMIT)
+			return -1;
 		note_full(l, m);
+		set_lease(l, NULL);
+		m = ask_lease(l, until, err);
+		if (m == -1)
+			return -1;
 	}
-	return NULL;
+	return lease_wait(l->lease, until, err);
 }
 
 int
@@ -229,22 +254,18 @@ link_keep(struct link *l, struct shell *s)
 
 /*
  * What commands need: the lease, and a shell for the call that waits.  Both
- * start at once, since rc files take time.  The keeper sees to further ones.
+ * start at once, since round trips and rc files take time.  The keeper sees to
+ * further ones.
  */
 static int
 start_shells(struct link *l, const struct until *until, struct err *err)
 {
-	struct until ready;
-	struct lease *lease;
+	struct until ready = until_within(until, READY_MS);
+	int m = ask_lease(l, &ready, err);
 	struct shell *s;
 
-	ready = until_within(until, READY_MS);
-	lease = open_lease(l, &ready, err);
-	if (lease == NULL)
+	if (m == -1)
 		return -1;
-	pthread_mutex_lock(&l->lock);
-	l->lease = lease;
-	pthread_mutex_unlock(&l->lock);
 	s = open_shell(l, true, &ready, err);
 	if (s == NULL && err->code != ERR_LIMIT)
 		return -1;
@@ -253,7 +274,7 @@ start_shells(struct link *l, const struct until *until, struct err *err)
 		link_keep(l, s);
 		pthread_mutex_unlock(&l->lock);
 	}
-	return lease_wait(lease, &ready, err);
+	return settle_lease(l, m, &ready, err);
 }
 
 /* And for SFTP. */

@@ -206,7 +206,7 @@ lease_give(struct lease *l)
 }
 
 struct lease *
-lease_open(const char *socket, const char *link_id, int silence_s,
+lease_ask(const char *socket, const char *link_id, int silence_s,
     const struct until *until, struct err *err)
 {
 	struct lease *l = xcalloc(1, sizeof(*l));
@@ -217,7 +217,7 @@ lease_open(const char *socket, const char *link_id, int silence_s,
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_mutex_init(&l->saying, NULL);
 	l->users = 1;
-	rc = channel_open(&l->ch, socket, script_boot, until, err);
+	rc = channel_ask(&l->ch, socket, script_boot, until, err);
 	if (rc == 0) {
 		random_hex(l->token, NONCE_LEN / 2);
 		buf_init(&text, 32768);
@@ -233,6 +233,12 @@ lease_open(const char *socket, const char *link_id, int silence_s,
 		return l;
 	lease_give(l);
 	return NULL;
+}
+
+int
+lease_opened(struct lease *l, const struct until *until, struct err *err)
+{
+	return channel_opened(&l->ch, until, err);
 }
 
 int

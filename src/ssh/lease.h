@@ -34,13 +34,15 @@ struct lease {
 	pthread_mutex_t saying; /* what one says is not cut by another */
 };
 
-/* Open the channel; the lease stands when lease_wait() returns 0. */
-struct lease *lease_open(const char *socket, const char *link_id, int silence_s,
+/* Ask for the channel; see that it is open (ERR_LIMIT if the master has no
+ * room); the lease stands when lease_wait() returns 0. */
+struct lease *lease_ask(const char *socket, const char *link_id, int silence_s,
     const struct until *until, struct err *err);
+int lease_opened(struct lease *l, const struct until *until, struct err *err);
 int lease_wait(struct lease *l, const struct until *until, struct err *err);
 
 /* It is shared: whoever keeps it takes it and gives it back; the channel is
- * closed when the last one does.  lease_open() has taken it once. */
+ * closed when the last one does.  lease_ask() has taken it once. */
 struct lease *lease_take(struct lease *l);
 void lease_give(struct lease *l); /* NULL is fine */
 

@@ -331,10 +331,9 @@ refused(const struct mux_msg *msg, struct err *err)
 }
 
 int
-mux_open(struct mux *m, const char *path, const char *command, bool subsystem,
+mux_ask(struct mux *m, const char *path, const char *command, bool subsystem,
     const int fds[3], const struct until *until, struct err *err)
 {
-	struct mux_msg msg = { 0 };
 	struct buf out;
 	int i, rc;
 
@@ -346,8 +345,17 @@ mux_open(struct mux *m, const char *path, const char *command, bool subsystem,
 	buf_free(&out);
 	for (i = 0; rc == 0 && i < 3; i++)
 		rc = send_fd(m->fd, fds[i], err);
-	if (rc == 0)
-		rc = mux_read(m, &msg, until, err);
+	if (rc == -1)
+		mux_close(m);
+	return rc;
+}
+
+int
+mux_opened(struct mux *m, const struct until *until, struct err *err)
+{
+	struct mux_msg msg = { 0 };
+	int rc = mux_read(m, &msg, until, err);
+
 	if (rc == 0 && msg.type != MUX_SESSION_OPENED)
 		rc = refused(&msg, err);
 	if (rc == -1)

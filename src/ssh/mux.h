@@ -83,13 +83,15 @@ int mux_tell(const char *path, enum mux_type what, const struct until *until,
     struct err *err);
 
 /*
- * Open a session that runs "command" (or the server's subsystem of that name)
- * on the three descriptors, which stay the caller's to close.  On success the
- * connection stays open: it brings the exit message.  ERR_LIMIT if the server
- * refuses another session on this connection; the master lives on then.
+ * Ask for a session that runs "command" (or the server's subsystem of that
+ * name) on the three descriptors, which stay the caller's to close; and wait
+ * until it is open.  On success the connection stays open: it brings the exit
+ * message.  ERR_LIMIT if the server refuses another session on this connection;
+ * the master lives on then.
  */
-int mux_open(struct mux *m, const char *path, const char *command,
+int mux_ask(struct mux *m, const char *path, const char *command,
     bool subsystem, const int fds[3], const struct until *until,
     struct err *err);
+int mux_opened(struct mux *m, const struct until *until, struct err *err);
 
 #endif

@@ -741,7 +741,8 @@ a_session_gets_the_three_descriptors_in_order(void **state)
 	start((struct pretender){ .fds = 3,
 	    REPLY("\0\0\0\x0c\x80\0\0\x06\0\0\0\x01\0\0\0\x02"
 	          "\0\0\0\x0c\x80\0\0\x04\0\0\0\x02\0\0\0\x05") });
-	assert_int_equal(mux_open(&m, path, "id", false, fds, &until, &err), 0);
+	assert_int_equal(mux_ask(&m, path, "id", false, fds, &until, &err), 0);
+	assert_int_equal(mux_opened(&m, &until, &err), 0);
 	assert_int_not_equal(m.fd, -1);
 	for (i = 0; i < 3; i++) {
 		close(fds[i]); /* they stayed ours */
@@ -768,8 +769,8 @@ open_refused(const char *reply, size_t len, enum err_code code)
 	struct mux m;
 
 	start((struct pretender){ .fds = 3, .reply = reply, .reply_len = len });
-	assert_int_equal(mux_open(&m, path, "id", false, fds, &until, &err),
-	    -1);
+	assert_int_equal(mux_ask(&m, path, "id", false, fds, &until, &err), 0);
+	assert_int_equal(mux_opened(&m, &until, &err), -1);
 	assert_int_equal(err.code, code);
 	assert_int_equal(m.fd, -1);
 	mux_close(&m);
