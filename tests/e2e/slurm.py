@@ -240,7 +240,9 @@ class Cluster:
             "squeue", "-h").stdout.strip(), 3 * rsmcp.PATIENCE_S)
 
     def questions(self):
-        """How often the queue was asked for since the controller began."""
+        """How often it was asked for jobs or nodes since it began."""
         text = self.run("sdiag").stdout
-        return sum(int(n) for n in re.findall(
-            r"REQUEST_JOB_(?:USER_)?INFO(?:_SINGLE)?\s.*count:(\d+)", text))
+        jobs, nodes = (sum(int(n) for n in re.findall(
+            kind + r"_INFO(?:_SINGLE)?\s.*count:(\d+)", text)) for kind in (
+                "REQUEST_JOB(?:_USER)?", "REQUEST_NODE"))
+        return jobs, nodes

@@ -3,9 +3,10 @@
 # texts where the sandbox is a cluster.
 #
 # All who ask look at one copy of the user's queue, $J/.queue, which is asked
-# for anew when it is A few seconds old: a line "TIME ok" or "TIME down WORDS",
-# then a line a job.  What has ended is kept with the run, since Slurm forgets
-# it after minutes:
+# for anew when it is a few seconds old: a line "TIME ok" or "TIME down WORDS",
+# then a line a job.  The same goes for what the cluster has: q_what says which
+# copy is meant.  What has ended is kept with the run, since Slurm forgets it
+# after minutes:
 #
 #	slurm	number of the job, and when it was submitted
 #	over	what was last said of it, or of its tasks that have ended
@@ -21,17 +22,17 @@ if ! command -v squeue >/dev/null 2>&1 && [ -r /etc/profile ]; then
 	. /etc/profile >/dev/null 2>&1
 fi
 
-q_age=3 q_time=0 q_how='' q_all='' q_job='' q_rows='' q_live=0
+q_what=queue q_age=3 q_time=0 q_how='' q_all='' q_job='' q_rows='' q_live=0
 q_nl='
 '
 
 q_read() {
 	q_time=0 q_how='' q_all=
-	[ -f "$J/.queue" ] || return 0
+	[ -f "$J/.$q_what" ] || return 0
 	{
 		read -r q_time q_how
 		q_all=$(cat)
-	} 2>/dev/null <"$J/.queue"
+	} 2>/dev/null <"$J/.$q_what"
 	case $q_time in
 	''|*[!0-9]*) q_time=0;;
 	esac
@@ -46,23 +47,32 @@ q_fresh() {
 	[ $((q_now-q_time)) -lt $q_age ] && [ $((q_time-q_now)) -lt 5 ]
 }
 
-# Settings of the user's must not hide jobs.
-q_ask() {
+# A daemon that hangs must not hold up the rest.
+q_limit() {
 	q_i=
 	! command -v timeout >/dev/null 2>&1 || q_i='timeout 20'
-	q_x=$J/.queue.$$
+}
+
+# Settings of the user's must not hide jobs.
+q_ask_queue() {
+	unset SQUEUE_ACCOUNT SQUEUE_NAMES SQUEUE_PARTITION SQUEUE_QOS \
+		SQUEUE_LICENSES SQUEUE_SORT SQUEUE_FEDERATION SQUEUE_LOCAL
+	export SLURM_TIME_FORMAT=%s SLURM_BITSTR_LEN=0
+	$q_i squeue -h -t all -u "$(id -u)" -o '%i|%T|%r|%S|%N|%l|%k|%j'
+}
+
+q_ask() {
+	q_limit
+	q_x=$J/.$q_what.$$
 	if (
-		unset SQUEUE_ACCOUNT SQUEUE_NAMES SQUEUE_PARTITION SQUEUE_QOS \
-			SQUEUE_LICENSES SQUEUE_SORT SQUEUE_FEDERATION SQUEUE_LOCAL
-		export SLURM_TIME_FORMAT=%s SLURM_BITSTR_LEN=0
 		printf '%s ok\n' "$q_now"
-		$q_i squeue -h -t all -u "$(id -u)" -o '%i|%T|%r|%S|%N|%l|%k|%j'
+		"q_ask_$q_what"
 	) >"$q_x" 2>"$q_x.err"; then
 		:
 	else
 		printf '%s down %s\n' "$q_now" "$(tail -n 1 "$q_x.err")" >"$q_x"
 	fi
-	mv -f "$q_x" "$J/.queue"
+	mv -f "$q_x" "$J/.$q_what"
 	rm -f "$q_x.err"
 }
 
@@ -75,12 +85,12 @@ q_load() {
 	[ -d "$J" ] || mkdir -m 700 "$J" || exit 1
 	q_read
 	q_i=0
-	until q_fresh || ln -s "$q_now" "$J/.asking" 2>/dev/null; do
+	until q_fresh || ln -s "$q_now" "$J/.$q_what.asking" 2>/dev/null; do
 		[ "$q_how" != ok ] || [ $((q_now-q_time)) -gt 9 ] || return 0
-		q_x=$(readlink "$J/.asking")
+		q_x=$(readlink "$J/.$q_what.asking")
 		case $q_x in
 		''|*[!0-9]*) ;;
-		*) [ $((q_now-q_x)) -le 25 ] || rm -f "$J/.asking";;
+		*) [ $((q_now-q_x)) -le 25 ] || rm -f "$J/.$q_what.asking";;
 		esac
 		if [ $q_i -lt 10 ]; then
 			nap
@@ -97,7 +107,7 @@ q_load() {
 	! q_fresh || return 0
 	q_read
 	q_fresh || q_ask
-	rm -f "$J/.asking"
+	rm -f "$J/.$q_what.asking"
 	q_read
 }
 
@@ -136,7 +146,8 @@ q_find() {
 
 # Slurm has forgotten it; the accounting may remember.
 q_acct() {
-	SLURM_TIME_FORMAT=%s sacct -n -P -X -j "$1" \
+	q_limit
+	SLURM_TIME_FORMAT=%s $q_i sacct -n -P -X -j "$1" \
 		-o JobID,State,ExitCode,Start,NodeList 2>/dev/null |
 		while IFS= read -r q_i; do
 			q_x=${q_i#*|}
