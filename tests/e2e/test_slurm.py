@@ -212,6 +212,25 @@ def test_a_reply_that_is_lost_behind_sbatch(home, cluster, new_sshd, tmp_path,
     assert (host.home / "count").read_text() == "x\n"
 
 
+@pytest.mark.parametrize("words", [
+    "echo Welcome; echo 12 nodes; SBATCH \"$@\"; echo Enjoy",
+    "SBATCH \"$@\" | sed 's/$/;there/'",
+    "SBATCH --quiet \"$@\" >/dev/null",
+])
+def test_an_sbatch_that_says_other_things(home, cluster, new_sshd, tmp_path,
+                                          words):
+    """The number is the line that is one, or the queue has it."""
+    (tmp_path / "sbatch").write_text(
+        "#!/bin/sh\n" + words.replace("SBATCH", slurm.PROGRAMS["sbatch"]))
+    (tmp_path / "sbatch").chmod(0o755)
+    jobs = Jobs(home, cluster, new_sshd(env={**cluster.env, "PATH": "%s:%s" % (
+        tmp_path, os.environ["PATH"])}))
+    job = jobs.start("exit 3")["slurm_job_id"]
+    assert jobs.cluster.run("squeue", "-h", "-t", "all", "-j", job, "-o",
+                            "%j").stdout == "j\n"
+    assert jobs.over()["exit_code"] == 3
+
+
 def test_environment_directory_and_signals(jobs):
     """What was asked for is there, and Slurm's warning reaches the command."""
     (jobs.host.home / "a dir%").mkdir()
@@ -247,6 +266,7 @@ def test_a_login_node_without_bash(home, cluster, new_sshd, tmp_path):
     ({"extra": ["-o", "x"]}, "slurm.extra"),
     ({"extra": ["--output=/etc/x"]}, "--output"),
     ({"extra": ["--wra=x"]}, "--wrap"),
+    ({"extra": ["--quiet"]}, "--quiet"),
     ({"array": "a"}, "slurm.array"),
     ({"partition": "nowhere"}, "invalid partition"),
     ({"constraint": "nosuch"}, "sbatch says"),

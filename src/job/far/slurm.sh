@@ -267,16 +267,25 @@ sched_all() {
 sched_start() {
 	q_x=$(printf %s "$D" | sed "s/'/'\\\\''/g")
 	q_i=$(printf %s "$L" | sed 's/%/%%/g')
-	case $q_opts in
-	*--array=*) q_i=${q_i%.log}_%a.log;;
+	case " $q_opts" in
+	*" '--array="*) q_i=${q_i%.log}_%a.log;;
 	esac
 	unset RSMCP_CALL
 	eval "set -- $q_opts"
-	q_job=$(sbatch --parsable --job-name="$N" --comment="rsmcp $I" \
+	q_out=$(sbatch --parsable --job-name="$N" --comment="rsmcp $I" \
 		--chdir="$C" --output="$q_i" --open-mode=append "$@" \
 		--wrap="exec sh '$q_x/run' slurm" 2>"$D/err") ||
 		bad "sbatch says: $(tail -n 3 "$D/err" | tr '\n' ' ')"
-	q_job=${q_job%%;*}
+	# Some sites let it say more than that.
+	q_job=$(printf '%s\n' "$q_out" |
+		sed -n 's/^\([0-9][0-9]*\)\(;.*\)*$/\1/p' | tail -n 1)
+	if [ -z "$q_job" ]; then
+		q_age=0
+		q_number "$D" || ! bar "$D" ||
+			bad "sbatch gave no number: $(printf %s "$q_out" |
+				tail -n 3 | tr '\n' ' ')"
+		[ -n "$q_job" ] || read -r q_job q_x <"$D/slurm" # it began
+	fi
 	printf '%s %s\n' "$q_job" "$(date +%s)" >"$D/slurm.new" &&
 		mv -f "$D/slurm.new" "$D/slurm"
 	printf '%1023s\n' '' >"$D/err"
