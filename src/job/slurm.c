@@ -366,8 +366,9 @@ apply(struct job_status *s, const struct slurm_row *row)
 		snprintf(s->slurm_state, sizeof(s->slurm_state), "%s",
 		    row->state);
 	snprintf(s->nodes, sizeof(s->nodes), "%s", row->nodes);
-	if (row->start > 0)
-		s->started = row->start; /* else when it was submitted */
+	/* Of one that waits it is a guess; it has when it was submitted. */
+	if (row->start > 0 && m != MEANS_PENDING)
+		s->started = row->start;
 	s->reason[0] = '\0';
 	switch (m) {
 	case MEANS_PENDING:

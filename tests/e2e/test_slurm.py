@@ -112,6 +112,8 @@ def test_it_waits_behind_a_full_cluster(jobs):
     assert (result["state"], result["running"]) == ("pending", True)
     assert result["slurm_state"] == "PENDING"
     assert result["reason"] in ("Resources", "Priority"), result
+    # When it began, as far as that can be said: it was submitted then.
+    assert result["started_at"] <= time.strftime("%FT%TZ", time.gmtime())
     assert jobs.check("big")["nodes"] == "n[1-2]"
     assert jobs.stop("small")["state"] == "killed"
     result = jobs.check("small")
@@ -447,6 +449,8 @@ def test_list_has_all_jobs_of_the_user(jobs):
             jobs.tasks(running_only=True)))
     assert tasks.keys() == {"ours", "by hand"}
     assert "run" not in tasks["by hand"] and tasks["ours"]["run"] == 1
+    result = jobs.ask("stop_background_task", tmux_session="by hand")
+    assert result.failed and "not started here" in result["error"], result
 
 
 def all_at_once(jobs, *calls):
