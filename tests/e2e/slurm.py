@@ -25,7 +25,8 @@ import sshd as ssh_servers
 PATH = os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin"
 PROGRAMS = {name: shutil.which(name, path=PATH)
             for name in ("munged", "slurmctld", "slurmd", "sbatch", "srun",
-                         "squeue", "scancel", "sinfo", "scontrol", "sdiag")}
+                         "squeue", "sacct", "scancel", "sinfo", "scontrol",
+                         "sdiag")}
 MISSING = sorted(name for name, path in PROGRAMS.items() if not path)
 
 # Nodes of this machine, whatever it has: (name, CPUs, GRES).

@@ -369,21 +369,105 @@ def test_too_much_memory(home, new_cluster, new_sshd, memory, theirs, code,
     assert jobs.over("small")["exit_code"] == 0
 
 
-def test_slurm_forgets(home, new_cluster, new_sshd):
-    """There is no accounting here, so the runner's record is what is left."""
-    cluster = new_cluster(min_job_age=2)
-    jobs = Jobs(home, cluster, new_sshd(env=cluster.env))
-    jobs.start("exit 4", "bad")
-    jobs.start("kill -9 $PPID $(cut -d' ' -f4 /proc/$PPID/stat); sleep 1",
-               "gone")
+# Slurm forgets.
+
+@pytest.fixture(scope="module")
+def forgetful(new_cluster):
+    return new_cluster(min_job_age=2)
+
+
+def until_forgotten(cluster):
     rsmcp.until("Slurm has forgotten them", lambda: not cluster.run(
         "squeue", "-h", "-t", "all").stdout.strip(), 3 * rsmcp.PATIENCE_S)
-    result = jobs.check("bad")
+
+
+# Ends a job without a word: the runner goes as well.
+SILENT = "kill -9 $PPID $(cut -d' ' -f4 /proc/$PPID/stat); sleep 1"
+
+
+def test_slurm_forgets(home, forgetful, new_sshd):
+    """There is no accounting here, so the runner's record is what is left."""
+    jobs = Jobs(home, forgetful, new_sshd(env=forgetful.env))
+    jobs.start("exit 4", "bad")
+    jobs.start(SILENT, "gone")
+    jobs.start("[ $SLURM_ARRAY_TASK_ID != 1 ] || { %s; }" % SILENT, "some",
+               slurm={"array": "0-2"})
+    until_forgotten(forgetful)
+    result = jobs.over("bad")
     assert (result["state"], result["exit_code"]) == ("exited", 4)
     assert "slurm_state" not in result
-    result = jobs.check("gone")
-    assert result["state"] == "lost", result
-    assert result["reason"] == "Slurm does not know it any more"
+    for name in "gone", "some", "some[1]":
+        result = jobs.over(name)
+        assert result["state"] == "lost", result
+        assert result["reason"] == "Slurm does not know it any more"
+    array = jobs.check("some")["array"]
+    assert (array["completed"], array["lost"], array["bad"]) == (2, 1, "1")
+    assert jobs.check("some[2]")["exit_code"] == 0
+
+
+# Takes the place of sacct: if the real one has nothing to say against how it is
+# called but that there is no accounting, prints what was recorded elsewhere.
+SACCT = """#!/bin/sh
+SACCT "$@" 2>&1 | grep -q 'accounting storage is disabled' || exit 1
+for word; do
+	[ "$last" != -j ] || grep "^$word[_|]" ~/recorded
+	last=$word
+done
+"""
+
+ACCOUNTS = [
+    # It made the best of the signal, but it did not come to its end.
+    ("exit 0", "TIMEOUT|0:0", "lost", None),
+    (SILENT, "OUT_OF_MEMORY|0:125", "killed", 137),
+    (SILENT, "FAILED|9:0", "exited", 9),
+    (SILENT, "NODE_FAIL|1:0", "lost", None),
+    (SILENT, "CANCELLED by 1000|0:15", "killed", None),
+    (SILENT, "PREEMPTED|0:0", "lost", None),
+]
+
+
+def test_the_accounting_remembers(home, forgetful, new_sshd, tmp_path):
+    (tmp_path / "sacct").write_text(
+        SACCT.replace("SACCT", slurm.PROGRAMS["sacct"]))
+    (tmp_path / "sacct").chmod(0o755)
+    host = new_sshd(env={**forgetful.env, "PATH": "%s:%s" % (
+        tmp_path, os.environ["PATH"])})
+    jobs = Jobs(home, forgetful, host)
+    rows = []
+    for n, (command, row, _, _) in enumerate(ACCOUNTS):
+        job = jobs.start(command, "j%d" % n)["slurm_job_id"]
+        rows.append("%s|%s|1794838979|n1\n" % (job, row))
+    array = jobs.start("n=$SLURM_ARRAY_TASK_ID; " + "".join(
+        "[ $n != %d ] || { %s; }; " % (n, a[0])
+        for n, a in enumerate(ACCOUNTS)),
+        "array", slurm={"array": "0-%d" % len(ACCOUNTS)})["slurm_job_id"]
+    rows += ["%s_%d|%s|1794838979|n1\n" % (array, n, a[1])
+             for n, a in enumerate(ACCOUNTS)]
+    # It has not heard of the end of this one.
+    late = jobs.start("exit 3", "late")["slurm_job_id"]
+    rows.append("%s|RUNNING|0:0|1794838979|n1\n" % late)
+    # Of this one a task was seen in the queue.
+    half = jobs.start(
+        "[ $SLURM_ARRAY_TASK_ID = 0 ] || { until [ -e go ]; do sleep 0.1; "
+        "done; %s; }" % SILENT, "half", slurm={"array": "0-1"})["slurm_job_id"]
+    rows.append("%s_1|OUT_OF_MEMORY|0:125|1794838979|n1\n" % half)
+    (host.home / "recorded").write_text("".join(rows))
+    jobs.over("half[0]")
+    (host.home / "go").touch()
+    until_forgotten(forgetful)
+    for n, (_, row, state, code) in enumerate(ACCOUNTS):
+        for name in "j%d" % n, "array[%d]" % n:
+            result = jobs.over(name)
+            assert (result["state"], result.get("exit_code")) == \
+                (state, code), (name, result)
+            assert result["slurm_state"] == re.match("[A-Z_]+", row)[0]
+    assert jobs.over("array")["array"] == {
+        "pending": 0, "running": 0, "completed": 1, "failed": 2,
+        "cancelled": 1, "lost": 3, "bad": "0,1,2,3,4,5"}
+    assert jobs.over("late")["exit_code"] == 3
+    result = jobs.over("half")
+    assert result["exit_code"] == 137, result
+    assert result["array"]["bad"] == "1"
 
 
 def test_controller_down(jobs):
@@ -437,6 +521,43 @@ def test_array(jobs):
         "cancelled": 1, "lost": 0, "bad": "1,2,3,4"}
     assert jobs.check("j[4]")["exit_code"] == 2
     assert jobs.check("j[1]")["slurm_state"] == "CANCELLED"
+
+
+def test_a_task_that_there_is_not(jobs):
+    jobs.start("echo go; sleep 600", slurm={"array": "0-08:2,11%9"})
+    jobs.start("echo go; sleep 600", "one", slurm={"extra": ["--hold"]})
+    for name in "j[1]", "j[9]", "one[0]":
+        for tool in "check_background_task", "stop_background_task":
+            result = jobs.ask(tool, tmux_session=name)
+            assert result.failed and name in result["error"], result
+    for name in "j", "j[8]", "j[11]", "one":
+        assert jobs.check(name)["running"] is True
+
+
+def copy_queue(jobs, ahead):
+    """An empty copy of the queue, from a node whose clock is ahead."""
+    place = jobs.host.home / ".local/state/remote-sandbox-mcp/jobs"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / ".queue").write_text("%d ok\n" % (time.time() + ahead))
+    return place
+
+
+def test_a_copy_that_is_older_than_the_job_says_nothing(jobs):
+    copy_queue(jobs, 4)
+    jobs.start("echo go; sleep 600")
+    assert jobs.check()["state"] == "pending"
+    jobs.runs()
+
+
+def test_an_array_is_not_over_with_its_first_task(jobs):
+    place = copy_queue(jobs, 4)
+    jobs.start("[ $SLURM_ARRAY_TASK_ID = 0 ] || sleep 600",
+               slurm={"array": "0-2"})
+    rsmcp.until("a task has ended", (place / "j/r1/t0/exit").exists)
+    result = jobs.check()
+    assert result["running"] is True and "exit_code" not in result, result
+    assert result["array"]["completed"] == 1
+    assert result["array"]["pending"] + result["array"]["running"] == 2
 
 
 def test_list_has_all_jobs_of_the_user(jobs):

@@ -192,6 +192,49 @@ q_number() {
 	printf '%s 0\n' "$q_job" >"$1/slurm"
 }
 
+# q_array DIR: q_want is what was asked for, if it is an array.
+q_array() {
+	q_want=
+	read -r q_x <"$1/opts"
+	case " $q_x" in
+	*" '--array="*)
+		q_x=${q_x#*"'--array="}
+		q_want=${q_x%%"'"*};;
+	esac
+}
+
+# q_has DIR: is q_task one of its tasks?  A number may begin with zeros, which
+# the shell takes for another kind.
+q_has() {
+	q_array "$1"
+	q_x=${q_want%%\%*}
+	while [ -n "$q_x" ]; do
+		q_i=${q_x%%,*}
+		case $q_x in
+		*,*) q_x=${q_x#*,};;
+		*) q_x=;;
+		esac
+		q_step=1
+		case $q_i in
+		*:*) q_step=${q_i##*:} q_i=${q_i%:*};;
+		esac
+		# shellcheck disable=SC2003
+		if [ "$q_task" -ge "${q_i%-*}" ] &&
+		    [ "$q_task" -le "${q_i#*-}" ] &&
+		    [ "$(expr \( "$q_task" - "${q_i%-*}" \) % "$q_step")" = 0 ]
+		then
+			return 0
+		fi
+	done 2>/dev/null
+	return 1
+}
+
+# The clocks of login nodes may differ: who took the copy was perhaps on
+# another than who submitted the job.
+q_newer() {
+	[ "$q_time" -gt $((${q_since:-0}+5)) ]
+}
+
 # q_settle DIR: what the queue says of a run, and whether it is final.
 q_settle() {
 	q_load
@@ -200,13 +243,15 @@ q_settle() {
 	*) return;;
 	esac
 	q_find "$q_job"
-	if [ -z "$q_rows$q_gone" ] && [ "$q_time" -le "${q_since:-0}" ]; then
-		return # the copy is older than the job
+	if [ -z "$q_rows$q_gone" ] && ! q_newer; then
+		return # the copy may be older than the job
 	fi
 	[ -z "$q_gone" ] || q_keep "$1"
 	[ $q_live = 0 ] || return
-	if [ ! -s "$1/over" ]; then
-		q_acct "$q_job" >"$1/over"
+	# Of an array, tasks that ended long ago are not in the queue.
+	q_array "$1"
+	if [ -n "$q_want" ] || [ ! -s "$1/over" ]; then
+		q_acct "$q_job" >>"$1/over"
 		[ -s "$1/over" ] || echo 'gone -' >"$1/over"
 	fi
 	printf '' >"$1/final"
@@ -214,18 +259,24 @@ q_settle() {
 
 # A task is over when its row is; one without a row may still have to come.
 q_task_over() {
-	case $q_nl$q_rows in
-	*"${q_nl}q ${q_job}_$q_task|"*|*"${q_nl}q ${q_job}_["*) return 1;;
+	case $q_nl$q_rows$q_gone in
+	*"${q_nl}q ${q_job}_$q_task|"*) return 1;;
+	*"${q_nl}done ${q_job}_$q_task|"*) return 0;;
+	*"${q_nl}q ${q_job}_["*) return 1;;
 	esac
 	case $q_how in
-	ok) [ "$q_time" -gt "${q_since:-0}" ];;
+	ok) q_newer;;
 	*) return 1;;
 	esac
 }
 
 sched() {
 	[ -f "$1/opts" ] || return 1
-	s=running w=- e=0 p=0 q=0 t='' b='' q_rows='' q_live=0
+	s=running w=- e=0 p=0 q=0 t='' b='' q_rows='' q_gone='' q_live=0
+	if [ -n "${q_task-}" ] && ! q_has "$1"; then
+		s=none
+		return 0
+	fi
 	if ! q_number "$1"; then
 		case $q_how in
 		down*) ;;
@@ -246,6 +297,8 @@ sched() {
 sched_words() {
 	[ -f "$1/opts" ] || return 0
 	printf 'slurm %s\nqueue %s %s\n%s' "$q_job ${q_task-}" "$q_time" "$q_how" "$q_rows"
+	q_array "$1"
+	[ -z "$q_want" ] || printf 'array %s\n' "$q_want"
 	[ ! -f "$1/over" ] || cat "$1/over"
 	for q_i in "$1"/t*/exit; do
 		[ -f "$q_i" ] || continue
@@ -296,7 +349,7 @@ sched_start() {
 # KillWait, KILL; whoever does not want to wait that long gets KILL sooner.
 sched_stop() {
 	st "$D"
-	if [ "$s" = starting ] || [ -z "$q_job" ]; then
+	if [ "$s" = starting ] || { [ "$s" != none ] && [ -z "$q_job" ]; }; then
 		! bar "$D" || s=lost
 	fi
 	if [ "$s" != running ]; then
