@@ -707,7 +707,7 @@ def job_of(watched, name="train"):
 
 def test_a_time_limit_is_resumed_from_the_checkpoint(watched):
     watch_id = watched.job(
-        "echo go; while :; do echo $((n += 1)) >ck; sleep 0.2; done",
+        "echo go; while :; do echo $((n += 1)) >new; mv new ck; sleep 0.2; done",
         session_name="train", cwd="~", slurm={"time": "1", "cpus": 2},
         auto_resume=True, checkpoint_path="ck",
         resume_command="echo from $(cat ck) with $SLURM_CPUS_PER_TASK")
@@ -728,6 +728,35 @@ def test_a_time_limit_is_resumed_from_the_checkpoint(watched):
         "list_background_watch_events", watch_id=watch_id)["events"]
         if e["event_type"] == "interrupted"]
     assert "its time limit was reached" in event["summary"]
+
+
+def test_what_is_resumed_by_another_name_asks_for_the_same(watched):
+    watch_id = watched.job(
+        "echo go; sleep 600", session_name="train", cwd="~", env={"A": "b c"},
+        slurm={"partition": "cancel", "nodes": 2, "extra": ["--exclusive"]},
+        auto_resume=True, checkpoint_path="ck",
+        resume_command="echo $A in $SLURM_JOB_PARTITION",
+        resume_plan_json={"tmux_session": "again"})
+    job = job_of(watched)
+    watched.until_state(watch_id, "running")
+    watched.cluster.run("sbatch", "-p", "urgent", "-o", "/dev/null", "--wrap",
+                        "true")
+    watched.until_event(watch_id, "completed")
+    assert watched.events(watch_id) == [
+        "interrupted", "resume_started", "completed"]
+    log = (watched.host.home / ".codex_logs/train.log").read_text()
+    assert "DUE TO PREEMPTION" in log and "\nb c in cancel\n" in log
+    runs = watched.host.home / ".local/state/remote-sandbox-mcp/jobs"
+    assert "--dependency=afterany:%s,singleton" % job in \
+        (runs / "again/r1/opts").read_text()
+
+
+def test_what_waits_in_the_queue_is_told(watched):
+    watch_id = watched.job("true", session_name="train",
+                           slurm={"extra": ["--hold"]})
+    rsmcp.until("it waits", lambda: watched.watch(watch_id)["last_summary"]
+                == "The job waits in Slurm's queue: JobHeldUser.")
+    assert watched.watch(watch_id)["last_state"] == "running"
 
 
 def test_what_was_cancelled_is_not_resumed(watched):
