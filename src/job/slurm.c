@@ -560,7 +560,8 @@ told(const struct slurm_said *said, const struct slurm_row *const *rows,
 {
 	size_t i;
 
-	if (bsearch(&task, rows, count, sizeof(*rows), task_is) != NULL)
+	if (bsearch(&task, rows, count, sizeof(const struct slurm_row *),
+	        task_is) != NULL)
 		return true;
 	for (i = 0; i < said->count; i++) {
 		if (slurm_tasks_have(said->rows[i].tasks, task))
