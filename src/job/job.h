@@ -41,7 +41,8 @@ struct job_start {
 	const char *log_file;   /* or "": the default */
 	const char *key;        /* idempotency key, or "" */
 	const json_t *env;      /* object of strings, or NULL */
-	bool inherit;           /* with the variables of the run before, too */
+	const char *heir_of;    /* job whose last run gives it its variables and
+	                         * wishes, besides its own; or NULL */
 	int64_t limit_s;        /* seconds that it may run; 0: any.  Not for
 	                         * Slurm, which has limits of its own */
 	const json_t *metadata; /* kept with the run, or NULL */

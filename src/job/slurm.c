@@ -10,6 +10,7 @@
 #include "base/str.h"
 
 #define ROWS_MAX 100000
+#define TASKS_MAX ROWS_MAX
 #define MARK "rsmcp "
 
 /* --- rows ----------------------------------------------------------------- */
@@ -260,6 +261,8 @@ slurm_take(struct slurm_said *said, const char *word, const char *value)
 		take_queue(said, value);
 	else if (strcmp(word, "slurm") == 0)
 		take_number(said, value);
+	else if (strcmp(word, "array") == 0)
+		snprintf(said->wanted, sizeof(said->wanted), "%s", value);
 	else
 		return strcmp(word, "gone") == 0;
 	return true;
@@ -336,12 +339,19 @@ set_reason(struct job_status *s, const char *reason)
 		snprintf(s->reason, sizeof(s->reason), "%s", reason);
 }
 
+/* Its accounting says "0:125" then, which is no signal that there is. */
+static bool
+too_much_memory(const struct slurm_row *row)
+{
+	return strcmp(row->state, "OUT_OF_MEMORY") == 0;
+}
+
 /* Without a record there is what Slurm has written down itself.  Its queue has
  * no code, but our runner did not come to its end then. */
 static void
 set_failed(struct job_status *s, const struct slurm_row *row)
 {
-	bool memory = strcmp(row->state, "OUT_OF_MEMORY") == 0;
+	bool memory = too_much_memory(row);
 
 	if (recorded(s) && !(memory && s->exit_code == 0))
 		return;
@@ -366,8 +376,9 @@ apply(struct job_status *s, const struct slurm_row *row)
 		snprintf(s->slurm_state, sizeof(s->slurm_state), "%s",
 		    row->state);
 	snprintf(s->nodes, sizeof(s->nodes), "%s", row->nodes);
-	if (row->start > 0)
-		s->started = row->start; /* else when it was submitted */
+	/* Of one that waits it is a guess; it has when it was submitted. */
+	if (row->start > 0 && m != MEANS_PENDING)
+		s->started = row->start;
 	s->reason[0] = '\0';
 	switch (m) {
 	case MEANS_PENDING:
@@ -495,6 +506,7 @@ count_row(struct job_status *s, const struct slurm_row *row)
 static void
 note_code(const struct slurm_row *const *rows, size_t count, int *worst)
 {
+	int top = -1;
 	size_t i;
 
 	if (meaning_of(rows[0]->state) != MEANS_FAILED)
@@ -503,9 +515,13 @@ note_code(const struct slurm_row *const *rows, size_t count, int *worst)
 		int code =
 		    rows[i]->signal > 0 ? 128 + rows[i]->signal : rows[i]->code;
 
-		if (code > *worst)
-			*worst = code;
+		if (!too_much_memory(rows[i]) && code > top)
+			top = code;
 	}
+	if (top <= 0 && too_much_memory(rows[0]))
+		top = 128 + 9;
+	if (top > *worst)
+		*worst = top;
 }
 
 static void
@@ -528,12 +544,89 @@ conclude(struct job_status *s, int worst)
 	s->stopped = s->stopped || a->cancelled > 0;
 }
 
+static int
+task_is(const void *key, const void *row)
+{
+	const int64_t *task = key;
+	const struct slurm_row *const *r = row;
+
+	return *task < (*r)->task ? -1 : *task > (*r)->task;
+}
+
+/* Is there a word about a task?  "rows" are those of single ones, sorted. */
+static bool
+told(const struct slurm_said *said, const struct slurm_row *const *rows,
+    size_t count, int64_t task)
+{
+	size_t i;
+
+	if (bsearch(&task, rows, count, sizeof(const struct slurm_row *),
+	        task_is) != NULL)
+		return true;
+	for (i = 0; i < said->count; i++) {
+		if (slurm_tasks_have(said->rows[i].tasks, task))
+			return true;
+	}
+	return false;
+}
+
+/* Tasks that nobody says a word about: they are still to come, or they left
+ * no record and Slurm has forgotten them. */
+static void
+count_silent(const struct slurm_said *said, const struct slurm_row *const *rows,
+    size_t count, bool over, struct job_array *a)
+{
+	const char *at = said->wanted;
+	int64_t first, last, step, tried = 0;
+
+	while (next_range(&at, &first, &last, &step)) {
+		for (; first <= last && tried < TASKS_MAX; first += step) {
+			tried++;
+			if (told(said, rows, count, first))
+				continue;
+			if (!over) {
+				a->pending++;
+				continue;
+			}
+			a->lost++;
+			note_failed(a, first);
+		}
+	}
+}
+
+/* A list of tasks that is as long as its place may have been cut. */
+static bool
+lists_are_whole(const struct slurm_said *said)
+{
+	size_t i;
+
+	for (i = 0; i < said->count; i++) {
+		if (strlen(said->rows[i].tasks) + 1 ==
+		    sizeof(said->rows[i].tasks))
+			return false;
+	}
+	return true;
+}
+
+static bool
+in_queue(const struct slurm_said *said)
+{
+	size_t i;
+
+	for (i = 0; i < said->count; i++) {
+		if (said->rows[i].kind == SLURM_QUEUE)
+			return true;
+	}
+	return false;
+}
+
 /* All tasks: each counts once, by its best row. */
 static void
 judge_array(const struct slurm_said *said, struct job_status *s)
 {
 	const struct slurm_row **rows =
 	    xcalloc(said->count + 1, sizeof(const struct slurm_row *));
+	bool over = s->state != JOB_RUNNING;
 	size_t count = 0, i;
 	int worst = 1;
 
@@ -553,7 +646,16 @@ judge_array(const struct slurm_said *said, struct job_status *s)
 		count_row(s, rows[i]);
 		note_code(rows + i, count - i, &worst);
 	}
+	/* If it is not over, the copy of the queue has the others; one that is
+	 * older than the job has none at all. */
+	if ((over || !in_queue(said)) && lists_are_whole(said))
+		count_silent(said, rows, count, over, &s->array);
+	if (over && s->array.lost > 0 && s->reason[0] == '\0')
+		snprintf(s->reason, sizeof(s->reason), "gone");
 	conclude(s, worst);
+	/* Tasks have ended, but nobody said that all of them have. */
+	if (!over && !job_state_live(s->state))
+		set_end(s, JOB_RUNNING, -1, 0);
 	free(rows);
 }
 
@@ -587,7 +689,7 @@ slurm_judge(const struct slurm_said *said, struct job_status *s)
 {
 	const struct slurm_row *row;
 
-	if (!said->seen)
+	if (!said->seen || s->state == JOB_NONE)
 		return;
 	if (said->job == 0) { /* it has no number (yet) */
 		if (s->state == JOB_RUNNING)
@@ -596,7 +698,9 @@ slurm_judge(const struct slurm_said *said, struct job_status *s)
 	}
 	set_id(said->job, said->task, s);
 	row = best_row(said);
-	if (said->task < 0 && is_array(said)) {
+	if (said->task < 0 &&
+	    (is_array(said) ||
+	        (said->wanted[0] != '\0' && s->state != JOB_RUNNING))) {
 		s->array.is = true;
 		if (s->state == JOB_RUNNING && !said->ok)
 			set_unknown(said, s);

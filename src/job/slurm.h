@@ -10,10 +10,11 @@
  *	acct ROW		of sacct
  *	gone -			nobody knows how it ended
  *	task N RECORD		what our own runner wrote about a task
+ *	array TASKS		that were asked for, if it is one
  *
  * The rows of squeue are "id|STATE|reason|start|nodes|limit|comment|name",
- *those of sacct "id|STATE|exit:signal|start|nodes".  An id is "5", "5_3" for a
- *task of an array, or "5_[2-9%1]" for those that wait.
+ * those of sacct "id|STATE|exit:signal|start|nodes".  An id is "5", "5_3" for a
+ * task of an array, or "5_[2-9%1]" for those that wait.
  */
 #ifndef JOB_SLURM_H
 #define JOB_SLURM_H
@@ -43,6 +44,7 @@ struct slurm_said {
 	int64_t task;      /* that was asked for; -1: all of it */
 	bool ok;           /* the queue could be read */
 	char trouble[200]; /* else: why not */
+	char wanted[512];  /* tasks of an array, as they were asked for */
 	struct slurm_row *rows;
 	size_t count, cap;
 };

@@ -188,7 +188,7 @@ make_script(struct buf *out, const struct job_start *j, const char *id,
 	job_text_set(out, "M", meta);
 	job_text_set(out, "R", runner);
 	job_text_set_number(out, "T", last);
-	job_text_set(out, "E", j->inherit ? "1" : "");
+	job_text_set(out, "E", j->heir_of != NULL ? j->heir_of : "");
 	job_text_set(out, "P", j->after != NULL ? j->after : "");
 	add_exports(out, j->env);
 	add_limit(out, j);

@@ -20,7 +20,7 @@ const char *const submit_requeue[] = { "no", "yes", NULL };
  * what sends the job to where nobody looks for it. */
 static const char *const ours[] = { "array", "chdir", "clusters", "comment",
 	"error", "help", "input", "job-name", "open-mode", "output", "parsable",
-	"test-only", "usage", "version", "wait", "wrap", NULL };
+	"quiet", "test-only", "usage", "version", "wait", "wrap", NULL };
 
 /* An argument that becomes "--option=value". */
 struct word {

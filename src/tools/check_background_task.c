@@ -161,10 +161,7 @@ look(struct call *call, const struct check_args *a, struct link *link,
 	}
 	if (s.state == JOB_NONE) {
 		job_status_free(&s);
-		return err_set(err, ERR_NOT_FOUND,
-		    "there is no job named '%s' on %s; "
-		    "list_background_tasks tells which there are",
-		    name, link_sandbox(link)->name);
+		return jobs_none(link_sandbox(link), label, err);
 	}
 	*result = status_json(&s, label, link_sandbox(link));
 	job_status_free(&s);

@@ -212,3 +212,16 @@ jobs_set_status(json_t *o, const struct job_status *s)
 	json_object_set_new(o, "log_size",
 	    s->log_size >= 0 ? json_integer(s->log_size) : json_null());
 }
+
+int
+jobs_none(const struct sandbox *sb, const char *name, struct err *err)
+{
+	return err_set(err, ERR_NOT_FOUND,
+	    "there is no job named '%.200s' on %s; list_background_tasks tells "
+	    "which there are%s",
+	    name, sb->name,
+	    sb->slurm ? " (those without 'run' were not started here: "
+	                "exec_bash with scontrol or scancel reaches them by "
+	                "their slurm_job_id)"
+	              : "");
+}

@@ -34,6 +34,9 @@ void jobs_drop_frame(struct buf *log, const struct job_status *s);
 /* state, running, exit_code ...: all but the log. */
 void jobs_set_status(json_t *o, const struct job_status *s);
 
+/* There is no such job; returns -1. */
+int jobs_none(const struct sandbox *sb, const char *name, struct err *err);
+
 /* The rows for these, in output tables. */
 #define JOBS_STATUS_OUTPUTS                                                        \
 	{ "state", OUT_STRING,                                                     \

@@ -81,10 +81,8 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 	rc = job_stop(link, name, task, (int)(a->grace_s * 1000), &e,
 	    &call->until, err);
 	if (rc == 0 && e.state == JOB_NONE)
-		rc = err_set(err, ERR_NOT_FOUND,
-		    "there is no job named '%s' on %s; list_background_tasks "
-		    "tells which there are",
-		    name, link_sandbox(link)->name);
+		rc = jobs_none(link_sandbox(link),
+		    task > 0 ? a->tmux_session : name, err);
 	if (rc == 0) {
 		*result = end_json(&e, task > 0 ? a->tmux_session : name);
 		remote_set_sandbox(*result, link, a->sandbox_name);

@@ -60,7 +60,7 @@ watch_resume(struct link *link, const struct watch *w, struct observation *o,
 	        .log_file = w->log_file,
 	        .key = key,
 	        .env = env,
-	        .inherit = true,
+	        .heir_of = last,
 	        .slurm = link_sandbox(link)->slurm ? " " : NULL,
 	    },
 	    &h, until, err);

@@ -375,6 +375,7 @@ running(struct step *s, const struct watch *old, const struct observation *o,
     int64_t now)
 {
 	struct watch *w = &s->watch;
+	char waits[128];
 
 	w->next_check_ts = next_look(w, now);
 	if (is_resumed(old, o)) {
@@ -383,7 +384,10 @@ running(struct step *s, const struct watch *old, const struct observation *o,
 	}
 	w->resume_pending = 0;
 	w->interrupted_ts = w->resume_due_ts = 0;
-	set_state(s, STATE_RUNNING, "The job is running.");
+	snprintf(waits, sizeof(waits), "The job waits in Slurm's queue%s%.64s.",
+	    o->reason[0] != '\0' ? ": " : "", o->reason);
+	set_state(s, STATE_RUNNING,
+	    o->state == JOB_PENDING ? waits : "The job is running.");
 	if (was_in_trouble(old))
 		tell(s, EVENT_RUNNING_RESTORED, NULL, now,
 		    "The job '%.100s' on %.100s is running (again).",

@@ -25,7 +25,8 @@ import sshd as ssh_servers
 PATH = os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin"
 PROGRAMS = {name: shutil.which(name, path=PATH)
             for name in ("munged", "slurmctld", "slurmd", "sbatch", "srun",
-                         "squeue", "scancel", "sinfo", "scontrol", "sdiag")}
+                         "squeue", "sacct", "scancel", "sinfo", "scontrol",
+                         "sdiag")}
 MISSING = sorted(name for name, path in PROGRAMS.items() if not path)
 
 # Nodes of this machine, whatever it has: (name, CPUs, GRES).
@@ -240,7 +241,9 @@ class Cluster:
             "squeue", "-h").stdout.strip(), 3 * rsmcp.PATIENCE_S)
 
     def questions(self):
-        """How often the queue was asked for since the controller began."""
+        """How often it was asked for jobs or nodes since it began."""
         text = self.run("sdiag").stdout
-        return sum(int(n) for n in re.findall(
-            r"REQUEST_JOB_(?:USER_)?INFO(?:_SINGLE)?\s.*count:(\d+)", text))
+        jobs, nodes = (sum(int(n) for n in re.findall(
+            kind + r"_INFO(?:_SINGLE)?\s.*count:(\d+)", text)) for kind in (
+                "REQUEST_JOB(?:_USER)?", "REQUEST_NODE"))
+        return jobs, nodes

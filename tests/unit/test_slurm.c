@@ -248,6 +248,53 @@ an_array_is_summed_up(void **state)
 	    OVER "task 0 exited 4 9\ndone 5_1|TIMEOUT|TimeLimit|9");
 	assert_int_equal(s.state, JOB_LOST);
 	assert_string_equal(s.reason, "TIMEOUT");
+	s = judged(JOB_LOST, -1,
+	    OVER "acct 5_0|OUT_OF_MEMORY|0:125|9|n1\ntask 1 exited 4 9");
+	assert_int_equal(s.exit_code, 137);
+	s = judged(JOB_LOST, -1,
+	    OVER "acct 5_0|OUT_OF_MEMORY|0:125|9|n1\ntask 0 exited 4 9");
+	assert_int_equal(s.exit_code, 4);
+}
+
+static void
+tasks_that_nobody_speaks_of(void **state)
+{
+	struct job_status s;
+
+	(void)state;
+	/* Forgotten by Slurm, and without a record. */
+	s = judged(JOB_LOST, -1,
+	    OVER "array 0-6:2,9%2\ngone -\ntask 0 exited 0 9\n"
+	         "task 2 exited 0 9\ndone 5_[4-5]|CANCELLED|None|N/A");
+	assert_int_equal(s.state, JOB_LOST);
+	assert_string_equal(s.reason, "gone");
+	assert_int_equal(s.array.completed, 2);
+	assert_int_equal(s.array.lost, 2);
+	assert_string_equal(s.array.bad, "6,9");
+	s = judged(JOB_LOST, -1, OVER "array 0-1\ngone -");
+	assert_int_equal(s.state, JOB_LOST);
+	assert_int_equal(s.array.lost, 2);
+	/* Those that are told twice are one. */
+	s = judged(JOB_LOST, -1,
+	    OVER "array 0-1,1\ntask 0 exited 0 9\ntask 1 exited 0 9\n"
+	         "acct 5_1|COMPLETED|0:0|1|n1");
+	assert_int_equal(s.state, JOB_EXITED);
+	assert_int_equal(s.array.completed, 2);
+	/* The copy of the queue is older than the job. */
+	s = judged(JOB_RUNNING, -1, LIVE "array 0-3\ntask 0 exited 0 9");
+	assert_int_equal(s.state, JOB_PENDING);
+	assert_int_equal(s.array.pending, 3);
+	s = judged(JOB_RUNNING, -1, LIVE "array 0-0\ntask 0 exited 0 9");
+	assert_int_equal(s.state, JOB_RUNNING);
+	assert_int_equal(s.exit_code, -1);
+	/* It is newer, and what it does not have has been. */
+	s = judged(JOB_RUNNING, -1,
+	    LIVE "array 0-3\ntask 0 exited 0 9\nq 5_3|RUNNING|None|9|n1");
+	assert_int_equal(s.state, JOB_RUNNING);
+	assert_int_equal(s.array.pending, 0);
+	/* No end of it, whoever asks for it. */
+	s = judged(JOB_LOST, -1, OVER "array 0-999999999:0\ngone -");
+	assert_int_equal(s.state, JOB_LOST);
 }
 
 static void
@@ -282,6 +329,7 @@ main(void)
 		cmocka_unit_test(silence_says_nothing),
 		cmocka_unit_test(ends_are_told_apart),
 		cmocka_unit_test(an_array_is_summed_up),
+		cmocka_unit_test(tasks_that_nobody_speaks_of),
 		cmocka_unit_test(a_task_is_picked),
 	};
 

@@ -51,7 +51,8 @@ slurm)
 	fi
 	# Who submitted it may have been killed before it wrote the number down.
 	[ -s "$D/slurm" ] ||
-		echo "${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID} 0" >"$D/slurm"
+		echo "${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID} $(date +%s)" \
+			>"$D/slurm"
 	if [ -n "$k" ]; then
 		T=$D/t$k
 		mkdir -p "$T"

@@ -3,9 +3,10 @@
 # texts where the sandbox is a cluster.
 #
 # All who ask look at one copy of the user's queue, $J/.queue, which is asked
-# for anew when it is A few seconds old: a line "TIME ok" or "TIME down WORDS",
-# then a line a job.  What has ended is kept with the run, since Slurm forgets
-# it after minutes:
+# for anew when it is a few seconds old: a line "TIME ok" or "TIME down WORDS",
+# then a line a job.  The same goes for what the cluster has: q_what says which
+# copy is meant.  What has ended is kept with the run, since Slurm forgets it
+# after minutes:
 #
 #	slurm	number of the job, and when it was submitted
 #	over	what was last said of it, or of its tasks that have ended
@@ -21,17 +22,17 @@ if ! command -v squeue >/dev/null 2>&1 && [ -r /etc/profile ]; then
 	. /etc/profile >/dev/null 2>&1
 fi
 
-q_age=3 q_time=0 q_how='' q_all='' q_job='' q_rows='' q_live=0
+q_what=queue q_age=3 q_time=0 q_how='' q_all='' q_job='' q_rows='' q_live=0
 q_nl='
 '
 
 q_read() {
 	q_time=0 q_how='' q_all=
-	[ -f "$J/.queue" ] || return 0
+	[ -f "$J/.$q_what" ] || return 0
 	{
 		read -r q_time q_how
 		q_all=$(cat)
-	} 2>/dev/null <"$J/.queue"
+	} 2>/dev/null <"$J/.$q_what"
 	case $q_time in
 	''|*[!0-9]*) q_time=0;;
 	esac
@@ -46,23 +47,32 @@ q_fresh() {
 	[ $((q_now-q_time)) -lt $q_age ] && [ $((q_time-q_now)) -lt 5 ]
 }
 
-# Settings of the user's must not hide jobs.
-q_ask() {
+# A daemon that hangs must not hold up the rest.
+q_limit() {
 	q_i=
 	! command -v timeout >/dev/null 2>&1 || q_i='timeout 20'
-	q_x=$J/.queue.$$
+}
+
+# Settings of the user's must not hide jobs.
+q_ask_queue() {
+	unset SQUEUE_ACCOUNT SQUEUE_NAMES SQUEUE_PARTITION SQUEUE_QOS \
+		SQUEUE_LICENSES SQUEUE_SORT SQUEUE_FEDERATION SQUEUE_LOCAL
+	export SLURM_TIME_FORMAT=%s SLURM_BITSTR_LEN=0
+	$q_i squeue -h -t all -u "$(id -u)" -o '%i|%T|%r|%S|%N|%l|%k|%j'
+}
+
+q_ask() {
+	q_limit
+	q_x=$J/.$q_what.$$
 	if (
-		unset SQUEUE_ACCOUNT SQUEUE_NAMES SQUEUE_PARTITION SQUEUE_QOS \
-			SQUEUE_LICENSES SQUEUE_SORT SQUEUE_FEDERATION SQUEUE_LOCAL
-		export SLURM_TIME_FORMAT=%s SLURM_BITSTR_LEN=0
 		printf '%s ok\n' "$q_now"
-		$q_i squeue -h -t all -u "$(id -u)" -o '%i|%T|%r|%S|%N|%l|%k|%j'
+		"q_ask_$q_what"
 	) >"$q_x" 2>"$q_x.err"; then
 		:
 	else
 		printf '%s down %s\n' "$q_now" "$(tail -n 1 "$q_x.err")" >"$q_x"
 	fi
-	mv -f "$q_x" "$J/.queue"
+	mv -f "$q_x" "$J/.$q_what"
 	rm -f "$q_x.err"
 }
 
@@ -75,12 +85,12 @@ q_load() {
 	[ -d "$J" ] || mkdir -m 700 "$J" || exit 1
 	q_read
 	q_i=0
-	until q_fresh || ln -s "$q_now" "$J/.asking" 2>/dev/null; do
+	until q_fresh || ln -s "$q_now" "$J/.$q_what.asking" 2>/dev/null; do
 		[ "$q_how" != ok ] || [ $((q_now-q_time)) -gt 9 ] || return 0
-		q_x=$(readlink "$J/.asking")
+		q_x=$(readlink "$J/.$q_what.asking")
 		case $q_x in
 		''|*[!0-9]*) ;;
-		*) [ $((q_now-q_x)) -le 25 ] || rm -f "$J/.asking";;
+		*) [ $((q_now-q_x)) -le 25 ] || rm -f "$J/.$q_what.asking";;
 		esac
 		if [ $q_i -lt 10 ]; then
 			nap
@@ -97,7 +107,7 @@ q_load() {
 	! q_fresh || return 0
 	q_read
 	q_fresh || q_ask
-	rm -f "$J/.asking"
+	rm -f "$J/.$q_what.asking"
 	q_read
 }
 
@@ -136,7 +146,8 @@ q_find() {
 
 # Slurm has forgotten it; the accounting may remember.
 q_acct() {
-	SLURM_TIME_FORMAT=%s sacct -n -P -X -j "$1" \
+	q_limit
+	SLURM_TIME_FORMAT=%s $q_i sacct -n -P -X -j "$1" \
 		-o JobID,State,ExitCode,Start,NodeList 2>/dev/null |
 		while IFS= read -r q_i; do
 			q_x=${q_i#*|}
@@ -181,6 +192,49 @@ q_number() {
 	printf '%s 0\n' "$q_job" >"$1/slurm"
 }
 
+# q_array DIR: q_want is what was asked for, if it is an array.
+q_array() {
+	q_want=
+	read -r q_x <"$1/opts"
+	case " $q_x" in
+	*" '--array="*)
+		q_x=${q_x#*"'--array="}
+		q_want=${q_x%%"'"*};;
+	esac
+}
+
+# q_has DIR: is q_task one of its tasks?  A number may begin with zeros, which
+# the shell takes for another kind.
+q_has() {
+	q_array "$1"
+	q_x=${q_want%%\%*}
+	while [ -n "$q_x" ]; do
+		q_i=${q_x%%,*}
+		case $q_x in
+		*,*) q_x=${q_x#*,};;
+		*) q_x=;;
+		esac
+		q_step=1
+		case $q_i in
+		*:*) q_step=${q_i##*:} q_i=${q_i%:*};;
+		esac
+		# shellcheck disable=SC2003
+		if [ "$q_task" -ge "${q_i%-*}" ] &&
+		    [ "$q_task" -le "${q_i#*-}" ] &&
+		    [ "$(expr \( "$q_task" - "${q_i%-*}" \) % "$q_step")" = 0 ]
+		then
+			return 0
+		fi
+	done 2>/dev/null
+	return 1
+}
+
+# The clocks of login nodes may differ: who took the copy was perhaps on
+# another than who submitted the job.
+q_newer() {
+	[ "$q_time" -gt $((${q_since:-0}+5)) ]
+}
+
 # q_settle DIR: what the queue says of a run, and whether it is final.
 q_settle() {
 	q_load
@@ -189,13 +243,15 @@ q_settle() {
 	*) return;;
 	esac
 	q_find "$q_job"
-	if [ -z "$q_rows$q_gone" ] && [ "$q_time" -le "${q_since:-0}" ]; then
-		return # the copy is older than the job
+	if [ -z "$q_rows$q_gone" ] && ! q_newer; then
+		return # the copy may be older than the job
 	fi
 	[ -z "$q_gone" ] || q_keep "$1"
 	[ $q_live = 0 ] || return
-	if [ ! -s "$1/over" ]; then
-		q_acct "$q_job" >"$1/over"
+	# Of an array, tasks that ended long ago are not in the queue.
+	q_array "$1"
+	if [ -n "$q_want" ] || [ ! -s "$1/over" ]; then
+		q_acct "$q_job" >>"$1/over"
 		[ -s "$1/over" ] || echo 'gone -' >"$1/over"
 	fi
 	printf '' >"$1/final"
@@ -203,18 +259,24 @@ q_settle() {
 
 # A task is over when its row is; one without a row may still have to come.
 q_task_over() {
-	case $q_nl$q_rows in
-	*"${q_nl}q ${q_job}_$q_task|"*|*"${q_nl}q ${q_job}_["*) return 1;;
+	case $q_nl$q_rows$q_gone in
+	*"${q_nl}q ${q_job}_$q_task|"*) return 1;;
+	*"${q_nl}done ${q_job}_$q_task|"*) return 0;;
+	*"${q_nl}q ${q_job}_["*) return 1;;
 	esac
 	case $q_how in
-	ok) [ "$q_time" -gt "${q_since:-0}" ];;
+	ok) q_newer;;
 	*) return 1;;
 	esac
 }
 
 sched() {
 	[ -f "$1/opts" ] || return 1
-	s=running w=- e=0 p=0 q=0 t='' b='' q_rows='' q_live=0
+	s=running w=- e=0 p=0 q=0 t='' b='' q_rows='' q_gone='' q_live=0
+	if [ -n "${q_task-}" ] && ! q_has "$1"; then
+		s=none
+		return 0
+	fi
 	if ! q_number "$1"; then
 		case $q_how in
 		down*) ;;
@@ -235,6 +297,8 @@ sched() {
 sched_words() {
 	[ -f "$1/opts" ] || return 0
 	printf 'slurm %s\nqueue %s %s\n%s' "$q_job ${q_task-}" "$q_time" "$q_how" "$q_rows"
+	q_array "$1"
+	[ -z "$q_want" ] || printf 'array %s\n' "$q_want"
 	[ ! -f "$1/over" ] || cat "$1/over"
 	for q_i in "$1"/t*/exit; do
 		[ -f "$q_i" ] || continue
@@ -256,16 +320,25 @@ sched_all() {
 sched_start() {
 	q_x=$(printf %s "$D" | sed "s/'/'\\\\''/g")
 	q_i=$(printf %s "$L" | sed 's/%/%%/g')
-	case $q_opts in
-	*--array=*) q_i=${q_i%.log}_%a.log;;
+	case " $q_opts" in
+	*" '--array="*) q_i=${q_i%.log}_%a.log;;
 	esac
 	unset RSMCP_CALL
 	eval "set -- $q_opts"
-	q_job=$(sbatch --parsable --job-name="$N" --comment="rsmcp $I" \
+	q_out=$(sbatch --parsable --job-name="$N" --comment="rsmcp $I" \
 		--chdir="$C" --output="$q_i" --open-mode=append "$@" \
 		--wrap="exec sh '$q_x/run' slurm" 2>"$D/err") ||
 		bad "sbatch says: $(tail -n 3 "$D/err" | tr '\n' ' ')"
-	q_job=${q_job%%;*}
+	# Some sites let it say more than that.
+	q_job=$(printf '%s\n' "$q_out" |
+		sed -n 's/^\([0-9][0-9]*\)\(;.*\)*$/\1/p' | tail -n 1)
+	if [ -z "$q_job" ]; then
+		q_age=0
+		q_number "$D" || ! bar "$D" ||
+			bad "sbatch gave no number: $(printf %s "$q_out" |
+				tail -n 3 | tr '\n' ' ')"
+		[ -n "$q_job" ] || read -r q_job q_x <"$D/slurm" # it began
+	fi
 	printf '%s %s\n' "$q_job" "$(date +%s)" >"$D/slurm.new" &&
 		mv -f "$D/slurm.new" "$D/slurm"
 	printf '%1023s\n' '' >"$D/err"
@@ -276,7 +349,7 @@ sched_start() {
 # KillWait, KILL; whoever does not want to wait that long gets KILL sooner.
 sched_stop() {
 	st "$D"
-	if [ "$s" = starting ] || [ -z "$q_job" ]; then
+	if [ "$s" = starting ] || { [ "$s" != none ] && [ -z "$q_job" ]; }; then
 		! bar "$D" || s=lost
 	fi
 	if [ "$s" != running ]; then

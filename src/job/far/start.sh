@@ -2,9 +2,9 @@
 # Starts a job.
 #
 # N name, C cwd, L log, K key, I word of this start, X command, H the command
-# in a line, M meta, R runner, V exports, E 1: with those of the run before as
-# well, T the last second at which it may start (0: any; of the clock of
-# src/ssh/script.c), Q what ends it in time
+# in a line, M meta, R runner, V exports, E job with whose last run it shares
+# variables and options (or nothing), T the last second at which it may start
+# (0: any; of the clock of src/ssh/script.c), Q what ends it in time
 # (limit.sh; or nothing), P word of the run that has to be the last one so far
 # (else any may), q_opts options if it is for the scheduler (slurm.sh).  Answers
 # with one line:
@@ -143,13 +143,22 @@ while :; do
 	fi
 done
 
-if [ -n "$E" ] && [ -f "$J/$N/r$((n-1))/env" ]; then
-	V="$(cat "$J/$N/r$((n-1))/env")
+# What is resumed may have got another name.
+case $E in
+'') h=;;
+"$N") h=$J/$N/r$((n-1));;
+*) h=$(newest "$J/$E"; echo "$J/$E/r$n");;
+esac
+if [ -n "$h" ] && [ -f "$h/env" ]; then
+	V="$(cat "$h/env")
 $V"
 fi
-# What is resumed has the options of the run before, and no two run at once.
-if [ -n "$E" ] && [ -f "$J/$N/r$((n-1))/opts" ]; then
-	q_opts="$q_opts $(cat "$J/$N/r$((n-1))/opts") --dependency=singleton"
+# It has the options of the run before, and no two run at once.
+if [ -n "$h" ] && [ -f "$h/opts" ]; then
+	q_opts="$q_opts $(cat "$h/opts") --dependency="
+	j=
+	[ "$E" = "$N" ] || [ ! -s "$h/slurm" ] || read -r j x <"$h/slurm"
+	q_opts="$q_opts${j:+afterany:$j,}singleton"
 fi
 [ -d "${L%/*}" ] || mkdir -p "${L%/*}" 2>/dev/null
 b=0
