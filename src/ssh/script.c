@@ -254,7 +254,8 @@ const char script_left[] =
  * "x N LENGTH" and so many bytes of script runs that, in the background, and
  * is answered with "x N" and the line that it prints.
  *
- * The end of its input, or silence, ends the rest.  "read -t" is there in bash
+ * The end of its input, or silence, ends the rest; half a second to go in peace
+ * is what srun needs to give its nodes back.  "read -t" is there in bash
  * alone; elsewhere only the end is noticed.  From 5.2 on it goes by the time of
  * day: once that is set forward, it gives up in the middle of a line that has
  * just come.  So the time since boot (t) tells whether it was silent, and what
@@ -280,7 +281,7 @@ static const char lease_text[] =
     "k) ( exec </dev/null; set +f; M=$b A=$s B=$f G=$g W= X= Y=; eval \"$K\"; "
     "echo \"k $a `eval \"$E\"`\" ) & ;; esac; done; "
     "exec </dev/null >/dev/null; set +f; trap \"\" HUP PIPE; "
-    "A=0 B=0 G=0 W=1; eval \"$K\"";
+    "A=0 B=0 G=50 W=1; eval \"$K\"";
 
 void
 script_lease(struct buf *out, const char *token, const char *link_id,

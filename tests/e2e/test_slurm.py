@@ -662,6 +662,16 @@ def test_exec_on_a_node(jobs, tag):
     assert result.failed and '"compute"' in result["error"]
 
 
+def test_a_command_on_a_node_ends_with_the_server(jobs, tag):
+    jobs.server.send(rsmcp.call("c", "exec_bash", on="compute",
+                                command="sleep %s" % tag, timeout_s=600))
+    rsmcp.until("it runs", tag.pids)
+    jobs.server.kill()
+    rsmcp.until("the allocation is gone", lambda: not jobs.cluster.run(
+        "squeue", "-h").stdout.strip())
+    assert not tag.pids()
+
+
 def test_an_entry_without_the_scheduler_knows_nothing_of_its_jobs(jobs, tag):
     """And says what to do, instead of anything about them."""
     jobs.start("echo go; sleep %s" % tag)
