@@ -72,7 +72,9 @@ class Place:
         home.more.update(PATH=path, REMOTE_SANDBOX_EXPOSE_ADVANCED_TOOLS="1",
                          REMOTE_SANDBOX_LOCAL_ROOTS=str(self.local),
                          REMOTE_SANDBOX_ALLOW_PRIVATE_WEBHOOKS="1")
-        self.agent = agents.Agent(home, self.sshd.entry())
+        # Relative paths are to stay out of the login directory.
+        self.agent = agents.Agent(
+            home, self.sshd.entry(workdir=str(self.far)))
         self.agent.run("true", tool="exec_bash_background",
                        session_name="first", interval_s=1)
         self.usual = {
