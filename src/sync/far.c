@@ -247,11 +247,11 @@ far_give(struct buf *out, const struct far_root *r)
 		buf_adds(out,
 		    "LC_ALL=C tar -cnf - --format=gnutar --null -T -");
 	else
-		buf_adds(out, "LC_ALL=C tar -cf - -T -");
+		buf_adds(out, "LC_ALL=C tar -cf -");
 }
 
-char
-far_list_end(const struct far_root *r)
+bool
+far_reads_list(const struct far_root *r)
 {
 	return r->gnu_tar || r->bsd_tar ? '\0' : '\n';
 }

@@ -34,10 +34,11 @@ void far_do_undo(struct buf *list, const struct far_root *r, const char *path);
 void far_do_meta(struct buf *list, const struct far_root *r,
     const struct entry *e, bool mtime);
 
-/* The script that gives the files named on stdin (each with "./" in front,
- * ended by far_list_end()) as a tar stream. */
+/* The script that gives files as a tar stream.  Their names, each with "./" in
+ * front, are read from stdin, ended by NULs; or, if far_reads_list() says no,
+ * are words to be added to the script (busybox may know no "-T"). */
 void far_give(struct buf *out, const struct far_root *root);
-char far_list_end(const struct far_root *root);
+bool far_reads_list(const struct far_root *root);
 
 /* The script that takes pieces of one file: lines "offset length" on stdin,
  * each followed by that many bytes and a line "ok".  "id" names the part. */
