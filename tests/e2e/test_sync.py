@@ -238,6 +238,18 @@ def test_dry_run_changes_nothing(syncer, direction):
 
 
 @BOTH
+def test_dry_run_of_a_single_file(syncer, direction):
+    source, target = syncer.way(direction)
+    write(source / "a", "one")
+    near, far = ("local_path", "remote_path") if direction == "up" else (
+        "remote_path", "local_path")
+    plan = syncer.good(direction, dry_run=True, **{
+        near: str(source / "a"), far: str(target / "new/deep") + "/"})
+    assert plan["plan"] == [{"action": "copy", "path": "a", "size": 3}], plan
+    assert not (target / "new").exists()
+
+
+@BOTH
 def test_checksum(syncer, direction):
     """Same size and time, other content: only sums can tell."""
     source, target = syncer.way(direction)
@@ -317,12 +329,45 @@ def test_single_files(syncer, direction):
     assert (target / "e").read_bytes() == b""
 
 
+@BOTH
+def test_what_a_link_leads_to(syncer, direction):
+    """A link that is named itself is followed, and gives the name."""
+    source, target = syncer.way(direction)
+    write(source / "sub/real", "one", mtime=NS)
+    (source / "link").symlink_to("sub/real")
+    near, far = ("local_path", "remote_path") if direction == "up" else (
+        "remote_path", "local_path")
+    result = syncer.good(direction, **{near: str(source / "link"),
+                                       far: str(target) + "/"})
+    assert "problems" not in result, result
+    assert (target / "link").read_text() == "one"
+    assert not (target / "link").is_symlink()
+    assert (target / "link").stat().st_mtime_ns == NS
+
+
+@BOTH
+def test_a_file_from_before_1970(syncer, direction):
+    source, target = syncer.way(direction)
+    write(source / "a", "one", mtime=-5 * NS + 123)
+    near, far = ("local_path", "remote_path") if direction == "up" else (
+        "remote_path", "local_path")
+    syncer.good(direction, **{near: str(source / "a"), far: str(target / "a")})
+    assert (target / "a").stat().st_mtime_ns == -5 * NS + 123
+
+
 def test_impossible_paths(syncer, tmp_path):
     write(syncer.here / "f", "x")
     write(tmp_path / "afile", "x")
     for direction, words, arguments in (
             ("up", "local_path", {"local_path": str(tmp_path / "none")}),
             ("up", "is a file", {"remote_path": str(tmp_path / "afile")}),
+            ("up", "is a file", {"remote_path": str(tmp_path / "afile/")}),
+            ("up", "is a file", {"local_path": str(syncer.here / "f"),
+                                 "remote_path": str(tmp_path / "afile") + "/"}),
+            ("up", "afile", {"remote_path": str(tmp_path / "afile/x")}),
+            ("down", "not a directory", {
+                "remote_path": str(syncer.here),
+                "local_path": str(tmp_path / "afile")}),
             ("up", "delete_extras", {"local_path": str(syncer.here / "f"),
                                      "delete_extras": True}),
             ("up", "neither", {"local_path": "/dev/null"}),
@@ -365,6 +410,18 @@ def test_deletion_of_much_needs_a_word(syncer, direction):
     result = syncer.good(direction, delete_extras=True, confirm_delete=True)
     assert result["deleted_files"] == 120
     assert [path.name for path in target.iterdir()] == ["only"]
+
+
+@BOTH
+def test_directories_that_stay_do_not_hide_it(syncer, direction):
+    """A tree of the same shape, and nothing in it: as much of a slip."""
+    source, target = syncer.way(direction)
+    (source / "src").mkdir(parents=True)
+    for n in range(10):
+        write(target / ("src/f%d" % n), "x")
+    result = getattr(syncer, direction)(delete_extras=True)
+    assert result.failed and "confirm_delete" in result["error"], result
+    assert len(list((target / "src").iterdir())) == 10
 
 
 def test_nothing_is_followed(syncer, tmp_path):
@@ -601,6 +658,114 @@ def test_a_big_file_goes_on_where_it_was(syncer, sshd, direction):
     assert (target / "big").stat().st_ino == before, "not the same part"
     same(source, target)
     assert done[0] > 2
+
+
+@BOTH
+def test_what_was_left_behind_goes_though_nothing_changed(any_host,
+                                                          direction):
+    source, target = any_host.way(direction)
+    write(source / "a", "one")
+    any_host.good(direction)
+    if direction == "up":
+        left = target / ".rsmcp-s0123456789abcdef"
+        write(left / "d/a", "half")
+        write(left / "pid", "4194305 %s\n" % os.uname().nodename)
+    else:
+        write(target / ".rsmcp-0123456789abcdef", "half")
+    again = any_host.good(direction)
+    assert again["skipped_files"] == 1, again
+    assert [path.name for path in target.iterdir()] == ["a"]
+
+
+def part_name(path, like):
+    """What the part of a big file is called."""
+    h = 1469598103934665603
+    st = like.stat()
+    for byte in b"%s%d.%d" % (path, st.st_size, st.st_mtime_ns):
+        h = (h ^ byte) * 1099511628211 % (1 << 64)
+    return ".rsmcp-p%016x" % h
+
+
+@needs_root
+@BOTH
+def test_a_part_needs_no_room_twice(syncer, tmp_path, direction):
+    """Going on needs room for the rest alone."""
+    source, _ = syncer.way(direction)
+    big = write(source / "big", os.urandom(40 << 20))
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "none", small],
+                   check=True)
+    try:
+        part = write(small / "t" / part_name(b"big", big),
+                     big.read_bytes()[:32 << 20])
+        boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text()
+        write(small / "t" / (part.name + ".done"), boot + "".join(
+            "%d %d\n" % (n << 24, 1 << 24) for n in range(2)))
+        before = part.stat().st_ino
+        where = {"up": "remote_path", "down": "local_path"}[direction]
+        syncer.good(direction, **{where: str(small / "t")})
+        assert (small / "t/big").stat().st_ino == before, "not the same part"
+        same(source, small / "t", dir_times=False)
+        # There is no room for another one.
+        write(source / "more", os.urandom(17 << 20))
+        result = getattr(syncer, direction)(**{where: str(small / "t")})
+        assert result.failed and "free" in result["error"], result
+    finally:
+        subprocess.run(["umount", "-l", small], check=True)
+
+
+def behind(directory, name, script, path=None):
+    """A PATH in which this program is a script; it calls $REAL."""
+    path = str(path or os.environ["PATH"])
+    write(directory / name, "#!/bin/sh\nREAL=%s\n%s\n" % (
+        shutil.which(name, path=path), script), 0o755)
+    return "%s:%s" % (directory, path)
+
+
+def test_another_run_was_done_with_the_part_first(new_agent, new_sshd,
+                                                  tmp_path):
+    """What it put in place is whole, and is not replaced by the rest."""
+    path = behind(tmp_path / "bin", "dd", """
+$REAL "$@" || exit
+for part in .rsmcp-p????????????????; do
+    [ -s "$part" ] && [ ! -e ../was_here ] || continue
+    cp -p ../here/big big && rm "$part" "$part.done" && : >../was_here
+done""")
+    syncer = Syncer(new_agent(new_sshd(env={"PATH": path}).entry(),
+                              env=LARGE), tmp_path)
+    write(syncer.here / "big", os.urandom(40 << 20))
+    result = syncer.good("up")
+    assert (tmp_path / "was_here").exists()
+    assert (syncer.there / "big").read_bytes() == \
+        (syncer.here / "big").read_bytes()
+    assert "another sync" in result["problems"][0]["problem"], result
+    assert result["uploaded_files"] == 0, result
+    assert "problems" not in syncer.good("up")
+    same(syncer.here, syncer.there, dir_times=False)
+
+
+@pytest.mark.parametrize("host", list(HOSTS))
+def test_a_part_that_lacks_a_piece_is_not_put_in_place(new_agent, new_sshd,
+                                                       tmp_path, host):
+    """Another run has begun anew what this one takes for whole."""
+    path = behind(tmp_path / "wrap", "tar", """
+for list in ../.rsmcp-p*.done; do
+    [ ! -f "$list" ] || { sed '$d' "$list" >list.new; cat list.new >"$list"; }
+done
+exec $REAL "$@" """, HOSTS[host](tmp_path))
+    server = new_sshd(env={"PATH": path})
+    syncer = Syncer(new_agent(server.entry(), env=LARGE), tmp_path)
+    write(syncer.here / "big", os.urandom(40 << 20))
+    write(syncer.there / "big", b"o" * (40 << 20), mtime=NS)
+    before = describe(syncer.there)
+    result = syncer.good("up")
+    assert "another sync" in result["problems"][0]["problem"], result
+    left = describe(syncer.there)
+    assert {name: left[name] for name in before} == before
+    (tmp_path / "wrap/tar").unlink()
+    assert "problems" not in syncer.good("up")
+    same(syncer.here, syncer.there, **KEPT[host] | {"dir_times": False})
 
 
 def test_progress(syncer):
