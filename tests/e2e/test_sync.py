@@ -74,12 +74,22 @@ def busybox_only(directory):
     return directory
 
 
+def with_bsdtar(directory):
+    """All programs of the system, with the tar of the BSDs and macOS."""
+    if shutil.which("bsdtar") is None:
+        pytest.skip("there is no bsdtar")
+    programs(directory, "tar")
+    (directory / "tar").symlink_to(shutil.which("bsdtar"))
+    return directory
+
+
 HOSTS = {
     "gnu": lambda place: None,
     "no perl": lambda place: programs(place / "bin", "perl"),
     "no perl, no python": lambda place: programs(
         place / "bin", "perl", "python", "pypy"),
     "busybox": lambda place: busybox_only(place / "bin"),
+    "bsdtar": lambda place: with_bsdtar(place / "bin"),
 }
 
 
@@ -89,6 +99,7 @@ KEPT = {
     "no perl": {},
     "no perl, no python": {},
     "busybox": {"unit": NS, "dir_times": False},
+    "bsdtar": {},
 }
 
 
@@ -159,6 +170,16 @@ def test_odd_names(syncer, direction):
     result = syncer.good(direction)
     assert "problems" not in result, result
     same(source, target)
+
+
+@pytest.mark.parametrize("any_host", ["busybox"], indirect=True)
+def test_more_names_than_a_command_takes_words(any_host):
+    for n in range(1500):
+        write(any_host.there / ("d%d/it's number %060d" % (n % 7, n)),
+              "%d" % n)
+    result = any_host.good("down")
+    assert "problems" not in result, result
+    same(any_host.there, any_host.here, **any_host.kept)
 
 
 @BOTH
@@ -392,6 +413,20 @@ def test_home_on_both_sides(home, new_agent, sshd, tmp_path):
     assert not result.failed, result
     assert (home.home / "back").read_text() == "1"
     shutil.rmtree(where / "there")
+
+
+def test_relative_to_the_workdir(new_agent, sshd, tmp_path):
+    (tmp_path / "work").mkdir()
+    agent = new_agent(sshd.entry(workdir=str(tmp_path / "work")), env=LARGE)
+    write(tmp_path / "here/x", "1")
+    result = agent.run(None, tool="sync_local_to_remote",
+                       local_path=str(tmp_path / "here"), remote_path="p")
+    assert result["remote_path"] == str(tmp_path / "work/p"), result
+    assert (tmp_path / "work/p/x").read_text() == "1"
+    result = agent.run(None, tool="sync_remote_to_local",
+                       local_path=str(tmp_path / "back"), remote_path="p/x")
+    assert not result.failed, result
+    assert (tmp_path / "back").read_text() == "1"
 
 
 # --- Guards -----------------------------------------------------------------
