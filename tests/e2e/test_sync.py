@@ -7,6 +7,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import threading
 import time
 
 import pytest
@@ -521,6 +522,49 @@ def test_unreadable_files(new_agent, sshd, account, tmp_path):
     assert {p["path"] for p in result["problems"]} == {"b", "c"}, result
 
 
+def test_a_file_that_changes_does_not_come_with_its_directory(any_host):
+    """It is neither old nor new, and its directory is moved as a whole."""
+    busy = write(any_host.here / "new/busy", os.urandom(15 << 20))
+    write(any_host.here / "new/calm", "1")
+    over = threading.Event()
+
+    def scribble():
+        while not over.wait(0.0005):
+            with open(busy, "ab") as file:
+                file.write(b"x")
+
+    thread = threading.Thread(target=scribble)
+    thread.start()
+    try:
+        def look():
+            shutil.rmtree(any_host.there, ignore_errors=True)
+            result = any_host.good("up")
+            return "problems" in result and result
+        result = rsmcp.until("it changed while it was read", look)
+    finally:
+        over.set()
+        thread.join()
+    assert [p["path"] for p in result["problems"]] == ["new/busy"], result
+    assert "changed" in result["problems"][0]["problem"], result
+    assert [p.name for p in (any_host.there / "new").iterdir()] == ["calm"]
+
+
+def test_only_what_must_move_counts(new_agent, sshd, tmp_path):
+    """A large tree with a small change needs no worker."""
+    syncer = Syncer(new_agent(sshd.entry(), env={
+        "REMOTE_SANDBOX_INLINE_SYNC_MAX_FILES": "10",
+        "REMOTE_SANDBOX_INLINE_SYNC_MAX_BYTES": "1000"}), tmp_path)
+    for n in range(30):
+        write(syncer.here / ("f%d" % n), b"x" * 100)
+    shutil.copytree(syncer.here, syncer.there)
+    for n in range(10):
+        write(syncer.here / ("f%d" % n), b"y" * 100)
+    assert syncer.good("up")["uploaded_files"] == 10
+    assert syncer.good("down")["skipped_files"] == 30
+    write(syncer.here / "f0", b"z" * 1001)
+    assert syncer.up()["mode"] == "background"
+
+
 @needs_root
 def test_a_place_that_may_not_be_written(new_agent, sshd, account, tmp_path):
     write(tmp_path / "x", "1")
@@ -801,6 +845,31 @@ exec $REAL "$@" """, HOSTS[host](tmp_path))
     (tmp_path / "wrap/tar").unlink()
     assert "problems" not in syncer.good("up")
     same(syncer.here, syncer.there, **KEPT[host] | {"dir_times": False})
+
+
+@long
+@BOTH
+def test_a_hundred_thousand_files(syncer, direction):
+    source, target = syncer.way(direction)
+    for n in range(100_000):
+        if n % 1000 == 0:
+            (source / ("d%d/e" % (n // 1000))).mkdir(parents=True)
+        (source / ("d%d/e/f%d" % (n // 1000, n))).write_bytes(b"%d" % n)
+    name = "uploaded_files" if direction == "up" else "downloaded_files"
+    arguments = {"tool": "sync_local_to_remote" if direction == "up"
+                 else "sync_remote_to_local",
+                 "local_path": str(syncer.here),
+                 "remote_path": str(syncer.there)}
+    first = syncer.agent.run(None, timeout=600, **arguments)
+    assert not first.failed and first[name] == 100_000, first
+    again = syncer.agent.run(None, timeout=600, **arguments)
+    assert again[name] == 0 and again["skipped_files"] == 100_000, again
+    same(source, target)
+    status = pathlib.Path(
+        "/proc/%d/status" % syncer.agent.server.pid).read_text()
+    peak = int(status.split("VmHWM:")[1].split()[0])
+    print("%d kB at most" % peak)
+    assert peak < 30 * 1024 * SLOW
 
 
 def test_progress(syncer):
