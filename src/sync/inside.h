@@ -38,8 +38,9 @@ struct run {
 	struct far_root far; /* its path is the root of the tree there */
 	int root_fd;         /* the local root */
 	struct plan plan;
-	/* A single file: its name where it comes from; or NULL. */
-	char *source_name;
+	/* A single file: its name where it comes from, and the local directory
+	 * that is the root; or NULL. */
+	char *source_name, *local_dir;
 	/* For a host that allows SFTP alone, while the plan is done; or NULL.
 	 */
 	struct sftp *sftp;

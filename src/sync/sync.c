@@ -58,6 +58,7 @@ run_problem(void *data, const char *path, const char *why)
 		json_object_set_new(o, "problem", utf8_json(why, strlen(why)));
 		json_array_append_new(r->report->problems, o);
 	}
+	r->now.problems = r->report->problem_count;
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -333,7 +334,7 @@ static int
 aim_up_file(struct run *r, const struct stat *st, struct err *err)
 {
 	const char *name = base_name(r->report->local_path);
-	char *dir, *as = NULL, *real;
+	char *as = NULL, *real;
 	struct entry e;
 	int rc;
 
@@ -347,9 +348,8 @@ aim_up_file(struct run *r, const struct stat *st, struct err *err)
 	if (real == NULL)
 		return err_sys(err, "local_path '%.300s'",
 		    r->report->local_path);
-	dir = dir_name(real);
-	rc = open_root(r, dir, err);
-	free(dir);
+	r->local_dir = dir_name(real);
+	rc = open_root(r, r->local_dir, err);
 	if (rc == 0)
 		rc = look_far(r, r->req->remote_path, false, false, err);
 	if (rc == 0)
@@ -461,7 +461,8 @@ aim_down_file(struct run *r, struct err *err)
 		r->far.path = far_dir;
 		far_dir = dir;
 		r->source_name = name;
-		name = NULL; /* lives as long as the run */
+		r->local_dir = here;
+		name = here = NULL; /* live as long as the run */
 	}
 	free(name);
 	free(far_dir);
@@ -734,25 +735,29 @@ never_same(void *data, const struct entry *from, const struct entry *to)
 	return false;
 }
 
+/* Are there two sides whose content can be compared? */
+static bool
+compares(const struct run *r)
+{
+	return r->req->checksum && r->root_fd != -1 && r->local.count > 0 &&
+	    r->remote.count > 0;
+}
+
 static int
 make_plan(struct run *r, bool up, struct err *err)
 {
 	struct plan_options o = { .delete_extras = r->req->delete_extras };
+	int sftp = compares(r) ? link_ways(r->link, r->until, err) : 0;
 	struct sums *sums = NULL;
 
-	/* A single file is brought: comparing it costs as much. */
-	if (r->req->checksum && r->source_name != NULL)
+	if (sftp == -1)
+		return -1;
+	if (sftp == 1 && r->source_name == NULL)
+		return plan_by_sftp(r, up, &o, err);
+	/* A single file is brought then: comparing it costs as much. */
+	if (sftp == 1) {
 		o.same = never_same;
-	if (r->req->checksum && r->source_name == NULL &&
-	    r->far.kind == FAR_DIR && r->root_fd != -1) {
-		switch (link_ways(r->link, r->until, err)) {
-		case -1:
-			return -1;
-		case 1:
-			return plan_by_sftp(r, up, &o, err);
-		default:
-			break;
-		}
+	} else if (compares(r)) {
 		sums = sums_new(r, err);
 		if (sums == NULL)
 			return -1;
@@ -862,6 +867,7 @@ sync_run(struct link *link, const struct sync_request *req,
 	if (rc == 0)
 		run_tell(&r, "complete", NULL, 0, 0);
 	free(r.source_name);
+	free(r.local_dir);
 	while (r.left_overs != NULL) {
 		struct left_over *l = r.left_overs;
 

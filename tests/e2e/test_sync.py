@@ -293,11 +293,18 @@ def test_checksum_of_a_single_file(syncer, direction):
     source, target = syncer.way(direction)
     near, far = ("local_path", "remote_path") if direction == "up" else (
         "remote_path", "local_path")
-    for content in ("one", "eno"):
-        write(source / "a", content, mtime=NS)
-        syncer.good(direction, checksum=True, **{
-            near: str(source / "a"), far: str(target) + "/"})
-        assert (target / "a").read_text() == content
+    name = "uploaded_files" if direction == "up" else "downloaded_files"
+    for place in (str(target) + "/", str(target / "under another name")):
+        for content, mtime, moved in (("one", NS, 1), ("eno", NS, 1),
+                                      ("eno", 2 * NS, 0)):
+            write(source / "a'b", content, mtime=mtime)
+            result = syncer.good(direction, checksum=True, **{
+                near: str(source / "a'b"), far: place})
+            assert result[name] == moved, result
+            for there in target.glob("*"):
+                assert there.read_text() == content
+                assert there.stat().st_mtime_ns == mtime
+        there.unlink()
 
 
 @needs_root
