@@ -33,7 +33,7 @@
 #define FILE_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 #define TEMP_BYTES 8
-#define PART_S (7 * 24 * 3600) /* as long as the far side keeps them */
+#define PART_S ((time_t)7 * 24 * 3600) /* as on the far side */
 
 #ifdef __APPLE__
 #define ST_MTIM st_mtimespec

@@ -360,7 +360,8 @@ mode_and_time_are_set_without_following(void **state)
 static void
 put_part(const char *name, int days_old)
 {
-	struct timespec t = { .tv_sec = time(NULL) - days_old * 24 * 3600 };
+	struct timespec t = { .tv_sec =
+		                  time(NULL) - (time_t)days_old * 24 * 3600 };
 	struct timespec times[2] = { t, t };
 
 	put_file(root, name, BYTES("x"));
