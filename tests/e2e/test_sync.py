@@ -820,7 +820,7 @@ for part in .rsmcp-p????????????????; do
 done""")
     syncer = Syncer(new_agent(new_sshd(env={"PATH": path}).entry(),
                               env=LARGE), tmp_path)
-    write(syncer.here / "big", os.urandom(40 << 20))
+    write(syncer.here / "big", os.urandom(17 << 20))
     result = syncer.good("up")
     assert (tmp_path / "was_here").exists()
     assert (syncer.there / "big").read_bytes() == \
@@ -842,8 +842,8 @@ done
 exec $REAL "$@" """, HOSTS[host](tmp_path))
     server = new_sshd(env={"PATH": path})
     syncer = Syncer(new_agent(server.entry(), env=LARGE), tmp_path)
-    write(syncer.here / "big", os.urandom(40 << 20))
-    write(syncer.there / "big", b"o" * (40 << 20), mtime=NS)
+    write(syncer.here / "big", os.urandom(17 << 20))
+    write(syncer.there / "big", b"o" * (17 << 20), mtime=NS)
     before = describe(syncer.there)
     result = syncer.good("up")
     assert "another sync" in result["problems"][0]["problem"], result
