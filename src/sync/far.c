@@ -301,7 +301,10 @@ far_take_pieces(struct buf *out, const struct far_root *r, const char *part)
 {
 	assign(out, "T", r->path);
 	buf_addf(out,
-	    "cd -- \"$T\" || exit 3; P=%s; i=`ls -i $P 2>/dev/null`; "
+	    "cd -- \"$T\" || exit 3; P=%s; [ -f $P ] || exit %d; "
+	    /* is it the same part still?  ls would take a process a piece */
+	    "exec 3<$P; q() { [ $P -ef /dev/fd/3 ]; }; q 2>/dev/null || { "
+	    "i=`ls -i $P`; q() { [ \"`ls -i $P`\" = \"$i\" ]; }; }; "
 	    /* dd: block size, first block, count; exact for a pipe */
 	    "w() { [ $3 = 0 ] || dd of=$P bs=$1 seek=$2 count=$3 "
 	    "iflag=fullblock conv=notrunc 2>/dev/null; }; "
@@ -311,9 +314,9 @@ far_take_pieces(struct buf *out, const struct far_root *r, const char *part)
 	    "w 4096 $((o/4096)) $((c/4096)) && "
 	    "o=$((o+c/4096*4096)) && w 1 $o $((c%%4096)) || exit 6; "
 	    "read -r e && [ \"$e\" = \"ok $a\" ] || exit 8; "
-	    "[ \"`ls -i $P`\" = \"$i\" ] || exit %d; "
+	    "q || exit %d; "
 	    "echo \"$a $n\" >>$P.done; echo \"$a\"; done",
-	    part, FAR_OTHER_PART);
+	    part, FAR_OTHER_PART, FAR_OTHER_PART);
 }
 
 void
