@@ -33,6 +33,7 @@
 #define FILE_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 #define TEMP_BYTES 8
+#define PART_S ((time_t)7 * 24 * 3600) /* as on the far side */
 
 #ifdef __APPLE__
 #define ST_MTIM st_mtimespec
@@ -277,14 +278,39 @@ temp_name(char *out, size_t size)
 	snprintf(out, size, BENEATH_PREFIX "%s", digits);
 }
 
+/* Digits, and what may stand behind them. */
+static bool
+is_numbered(const char *name, const char *prefix, const char *end)
+{
+	size_t n = strlen(prefix);
+
+	return str_starts(name, prefix) &&
+	    strspn(name + n, "0123456789abcdef") == (size_t)2 * TEMP_BYTES &&
+	    strcmp(name + n + (size_t)2 * TEMP_BYTES, end) == 0;
+}
+
 static bool
 is_temp(const char *name)
 {
-	if (!str_starts(name, BENEATH_PREFIX))
-		return false;
-	name += strlen(BENEATH_PREFIX);
-	return strlen(name) == (size_t)2 * TEMP_BYTES &&
-	    strspn(name, "0123456789abcdef") == (size_t)2 * TEMP_BYTES;
+	return is_numbered(name, BENEATH_PREFIX, "");
+}
+
+/* Of a big file, or the list of its pieces. */
+static bool
+is_part(const char *name)
+{
+	return is_numbered(name, BENEATH_PREFIX "p", "") ||
+	    is_numbered(name, BENEATH_PREFIX "p", ".done");
+}
+
+/* Nobody came back for it. */
+static bool
+is_forgotten(int dir_fd, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISREG(st.st_mode) && st.st_mtime < time(NULL) - PART_S;
 }
 
 /* rename() replaces a link and never follows it. */
@@ -346,8 +372,8 @@ beneath_delete(int root_fd, const char *path, bool dir, struct err *err)
 	return ret;
 }
 
-static void
-times_of(const struct entry *e, struct timespec times[2])
+void
+beneath_times(const struct entry *e, struct timespec times[2])
 {
 	int64_t ns = e->mtime % 1000000000;
 
@@ -370,7 +396,7 @@ beneath_meta(int root_fd, const struct entry *e, struct err *err)
 
 	if (dir_fd == -1)
 		return -1;
-	times_of(e, times);
+	beneath_times(e, times);
 	/* By name and not by descriptor: it may be that we cannot open it. */
 	if (e->type != ENTRY_LINK &&
 	    fchmodat(dir_fd, name, e->mode & 0777, AT_SYMLINK_NOFOLLOW) == -1)
@@ -465,7 +491,7 @@ finish(struct beneath_file *f, const struct entry *e, struct err *err)
 	struct timespec times[2];
 	int failed;
 
-	times_of(e, times);
+	beneath_times(e, times);
 	failed =
 	    fchmod(f->fd, e->mode & 0777) == -1 || futimens(f->fd, times) == -1;
 	if (failed)
@@ -541,7 +567,8 @@ sweep_dir(int fd)
 		return;
 	}
 	while ((d = readdir(dir)) != NULL) {
-		if (is_temp(d->d_name) && left_over(fd, d->d_name))
+		if ((is_temp(d->d_name) && left_over(fd, d->d_name)) ||
+		    (is_part(d->d_name) && is_forgotten(fd, d->d_name)))
 			unlinkat(fd, d->d_name, 0);
 	}
 	closedir(dir);

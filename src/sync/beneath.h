@@ -17,6 +17,7 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "base/err.h"
 #include "sync/tree.h"
@@ -49,6 +50,8 @@ int beneath_symlink(int root_fd, const char *path, const char *target,
 /* One file, link or other thing; with "dir", one empty directory.  What is
  * gone already is fine. */
 int beneath_delete(int root_fd, const char *path, bool dir, struct err *err);
+/* For futimens() and the like: the mtime alone. */
+void beneath_times(const struct entry *e, struct timespec times[2]);
 /* Mode (permission bits only) and mtime; of a link the mtime alone. */
 int beneath_meta(int root_fd, const struct entry *e, struct err *err);
 
@@ -84,8 +87,8 @@ void beneath_abort(struct beneath_file *f);
 /*
  * Remove what runs that were interrupted left in the root and in the
  * directories named by the tree: temporaries of beneath_create() that nobody
- * is writing, and those of beneath_symlink().  Other names with our prefix
- * stay.
+ * is writing, those of beneath_symlink(), and parts of big files that nobody
+ * came back for in a week.  Other names with our prefix stay.
  */
 void beneath_sweep(int root_fd, const struct tree *t);
 

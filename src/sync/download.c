@@ -7,12 +7,16 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/quote.h"
 #include "base/utf8.h"
 #include "ssh/stream.h"
 #include "sync/beneath.h"
 #include "sync/far.h"
 #include "sync/inside.h"
 #include "sync/unpack.h"
+
+/* Of names that are words of a command: far below what any system takes. */
+#define WORDS_MAX ((size_t)64 << 10)
 
 /* The stream of small files. */
 struct small {
@@ -67,24 +71,24 @@ want(struct small *s, const struct entry *e)
 	w->type = e->type;
 }
 
-/* The names, as the host's tar reads them. */
+/* The script, and the names as the host's tar takes them. */
 static void
-list_names(struct small *s, struct buf *out)
+ask(struct small *s, struct buf *script, struct buf *names)
 {
-	char end = far_list_end(&s->r->far);
+	const struct far_root *far = &s->r->far;
 	size_t i;
 
+	far_give(script, far);
 	for (i = 0; i < s->wanted.count; i++) {
-		const char *path = s->wanted.entries[i].path;
+		char *path = xasprintf("./%s", s->wanted.entries[i].path);
 
-		if (strchr(path, end) != NULL && end != '\0') {
-			run_problem(s->r, path,
-			    "the tar of the host cannot be told this name");
-			s->done[i] = true;
-			continue;
+		if (far_reads_list(far)) {
+			buf_add(names, path, strlen(path) + 1);
+		} else {
+			buf_addc(script, ' ');
+			quote_sh(script, path);
 		}
-		buf_addf(out, "./%s", path);
-		buf_addc(out, end);
+		free(path);
 	}
 }
 
@@ -163,41 +167,68 @@ take_stream(struct small *s, struct err *err)
 	return status == 0 ? 0 : check_changed(s, err);
 }
 
+/* The next files of the plan, from *at on, which moves behind them. */
+static void
+want_next(struct small *s, size_t *at)
+{
+	const struct plan *p = &s->r->plan;
+	bool all = far_reads_list(&s->r->far);
+	size_t room = WORDS_MAX;
+
+	for (; *at < p->count; ++*at) {
+		const struct action *a = &p->actions[*at];
+		size_t len = strlen(a->entry->path) + 8;
+
+		if (a->kind != ACTION_FILE || a->entry->size >= BIG_FILE)
+			continue;
+		if (!all && len > room && s->wanted.count > 0)
+			break;
+		room -= len < room ? len : room;
+		want(s, a->entry);
+	}
+	tree_sort(&s->wanted);
+}
+
+static int
+bring_some(struct small *s, struct err *err)
+{
+	struct buf script, names;
+	int rc = -1;
+
+	s->done = xcalloc(s->wanted.count, sizeof(bool));
+	buf_init(&names, SIZE_MAX);
+	buf_init(&script, SIZE_MAX);
+	ask(s, &script, &names);
+	s->stream = stream_open(s->r->link, script.data, s->r->until, err);
+	if (s->stream != NULL) {
+		if (names.len > 0)
+			stream_feed(s->stream, names.data, names.len);
+		else
+			stream_close_in(s->stream);
+		rc = take_stream(s, err);
+	}
+	stream_free(s->stream);
+	buf_free(&names);
+	buf_free(&script);
+	free(s->done);
+	return rc;
+}
+
 static int
 bring_small(struct run *r, struct err *err)
 {
-	struct small s = { .r = r };
-	struct buf script, names;
-	size_t i;
-	int rc = -1;
+	size_t at = 0;
+	int rc = 0;
 
-	tree_init(&s.wanted);
-	for (i = 0; i < r->plan.count; i++) {
-		const struct action *a = &r->plan.actions[i];
+	while (rc == 0 && at < r->plan.count) {
+		struct small s = { .r = r };
 
-		if (a->kind == ACTION_FILE && a->entry->size < BIG_FILE)
-			want(&s, a->entry);
-	}
-	if (s.wanted.count == 0) {
+		tree_init(&s.wanted);
+		want_next(&s, &at);
+		if (s.wanted.count > 0)
+			rc = bring_some(&s, err);
 		tree_free(&s.wanted);
-		return 0;
 	}
-	tree_sort(&s.wanted);
-	s.done = xcalloc(s.wanted.count, sizeof(bool));
-	buf_init(&names, SIZE_MAX);
-	buf_init(&script, SIZE_MAX);
-	list_names(&s, &names);
-	far_give(&script, &r->far);
-	s.stream = stream_open(r->link, script.data, r->until, err);
-	if (s.stream != NULL) {
-		stream_feed(s.stream, names.data, names.len);
-		rc = take_stream(&s, err);
-	}
-	stream_free(s.stream);
-	buf_free(&names);
-	buf_free(&script);
-	free(s.done);
-	tree_free(&s.wanted);
 	return rc;
 }
 

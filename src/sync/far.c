@@ -6,6 +6,9 @@
 
 #include "base/quote.h"
 
+/* Two runs filled one part, and the other one was done with it first. */
+#define TWICE "another sync wrote it at the same time; sync again"
+
 /*
  * Does what the list says: NUL-separated pairs of an operation and a path.
  * Works in the staging directory; its arguments are the target and the kind of
@@ -22,10 +25,10 @@ static const char perl_commit[] =
     "powerpc64=>304); my ($X,$R)=(0,0); $m=~s/-.*//; "
     "my $q=$^O eq \"linux\" && length(pack(\"p\",undef))==8 ? $n{$m} : 0; "
     "sub bad { print \"p$_[0]\\0$_[1]\\0\" } "
-    "sub mv { my ($s,$t,$p)=@_; return if rename $s,$t; "
+    "sub mv { my ($s,$t,$p)=@_; return 1 if rename $s,$t; "
     "if ($!==18) { my $x=$t; $x=~s{[^/]*$}{.rsmcp-x$$}; "
-    "return if system(\"cp\",\"-pPR\",\"--\",$s,$x)==0 && rename $x,$t; } "
-    "bad($p,\"$!\") } "
+    "return 1 if system(\"cp\",\"-pPR\",\"--\",$s,$x)==0 && rename $x,$t; } "
+    "bad($p,\"$!\"); 0 } "
     "sub meta { my ($t,$p,$o,$s,$f)=@_; "
     "if (!-l $t) { chmod(oct $o,$t) or return bad($p,\"$!\") } "
     "return if $s eq \"-\"; "
@@ -33,15 +36,18 @@ static const char perl_commit[] =
     "syscall($q,-100,$c,$b,256)==0 or bad($p,\"$!\") } "
     "else { system(\"touch\",\"-h\",\"-d\",\"\\@$s.$f\",\"--\",$t)==0 "
     "or bad($p,\"cannot set its time\") } } "
+    "sub part { my ($q,$t,$p,$n,@m)=@_; my %h; local $/=\"\\n\"; "
+    "if (open(D,\"<\",\"$q.done\")) { / / and $h{$_}=1 while <D>; close D } "
+    "return bad($p,\"" TWICE "\") if keys %h!=$n; "
+    "mv($q,$t,$p) or return; unlink \"$q.done\"; meta($t,$p,@m) } "
     "open(L,\"<\",\"list\") or exit 5; $/=\"\\0\"; "
     "while (defined(my $o=<L>)) { my $p=<L>; chomp $o; chomp $p; "
     "my $t=\"$T/$p\"; "
     "if ($o eq \"m\") { mv(\"d/$p\",$t,$p) } "
-    "elsif ($o =~ /^b (\\S+)$/) { mv(\"$T/$1\",$t,$p); "
-    "unlink \"$T/$1.done\" } "
+    "elsif ($o =~ /^b (\\S+) (.*)$/) { part(\"$T/$1\",$t,$p,split / /,$2) } "
     "elsif ($o eq \"x\") { if (unlink $t) { $X++ } "
     "elsif ($!!=2) { bad($p,\"$!\") } } "
-    "elsif ($o eq \"u\") { unlink $t } "
+    "elsif ($o eq \"u\") { unlink \"d/$p\" } "
     "elsif ($o eq \"r\") { if (rmdir $t) { $R++ } "
     "elsif ($!!=2 && $!!=17 && $!!=39 && $!!=66) { bad($p,\"$!\") } } "
     "elsif ($o =~ /^t (\\S+) (\\S+) (\\S+)$/) { meta($t,$p,$1,$2,$3) } } "
@@ -68,15 +74,18 @@ static const char python_commit[] =
     "    if o[2]!=b'-':\n"
     "        n=int(o[2])*10**9+int(o[3])\n"
     "        os.utime(t,ns=(n,n),follow_symlinks=False)\n"
+    "def part(q,t,o):\n"
+    "    d=set(x for x in open(q+b'.done','rb') if b' ' in x)\n"
+    "    if len(d)!=int(o[2]): raise OSError(0,'" TWICE "')\n"
+    "    mv(q,t); gone(os.unlink,q+b'.done'); meta(t,o[2:])\n"
     "a=open('list','rb').read().split(b'\\0')\n"
     "for i in range(0,len(a)-1,2):\n"
     "    o=a[i].split(); p=a[i+1]; t=os.path.join(T,p)\n"
     "    try:\n"
     "        if o[0]==b'm': mv(b'd/'+p,t)\n"
-    "        elif o[0]==b'b': mv(os.path.join(T,o[1]),t); "
-    "gone(os.unlink,os.path.join(T,o[1]+b'.done'))\n"
+    "        elif o[0]==b'b': part(os.path.join(T,o[1]),t,o)\n"
     "        elif o[0]==b'x': n[0]+=gone(os.unlink,t)\n"
-    "        elif o[0]==b'u': gone(os.unlink,t)\n"
+    "        elif o[0]==b'u': gone(os.unlink,b'd/'+p)\n"
     "        elif o[0]==b'r': n[1]+=gone(os.rmdir,t)\n"
     "        elif o[0]==b't': meta(t,o)\n"
     "    except (OSError,subprocess.CalledProcessError) as e:\n"
@@ -88,12 +97,14 @@ static const char python_commit[] =
 static const char shell_commit[] =
     "X=0 R=0; z() { printf \"p%s\\\\000%s\\\\000\" \"$1\" \"$2\"; }; "
     "m() { mv -f -- \"d/$1\" \"$T/$1\" || z \"$1\" \"cannot move it\"; }; "
-    "b() { mv -f -- \"$T/$2\" \"$T/$1\" && rm -f \"$T/$2.done\" || "
-    "z \"$1\" \"cannot move it\"; }; "
+    "b() { if [ `sort -u \"$T/$2.done\" | grep -c \" \"` != $3 ]; then "
+    "z \"$1\" \"" TWICE "\"; "
+    "elif mv -f -- \"$T/$2\" \"$T/$1\"; then rm -f \"$T/$2.done\"; "
+    "t \"$1\" $4 $5 $6; else z \"$1\" \"cannot move it\"; fi; }; "
     "x() { [ -e \"$T/$1\" ] || [ -h \"$T/$1\" ] || return 0; "
     "if rm -f -- \"$T/$1\"; then X=$((X+1)); "
     "else z \"$1\" \"cannot delete it\"; fi; }; "
-    "u() { rm -f -- \"$T/$1\"; }; "
+    "u() { rm -f -- \"d/$1\"; }; "
     "r() { [ -d \"$T/$1\" ] || return 0; "
     "if rmdir -- \"$T/$1\" 2>/dev/null; then R=$((R+1)); "
     "else [ -n \"`ls -A -- \"$T/$1\"`\" ] || z \"$1\" \"cannot remove it\"; "
@@ -195,13 +206,6 @@ far_do_move(struct buf *list, const struct far_root *r, const char *path)
 }
 
 void
-far_do_part(struct buf *list, const struct far_root *r, const char *path,
-    const char *part)
-{
-	add(list, r, "b", path, part);
-}
-
-void
 far_do_delete(struct buf *list, const struct far_root *r, const char *path,
     bool dir)
 {
@@ -214,23 +218,43 @@ far_do_undo(struct buf *list, const struct far_root *r, const char *path)
 	add(list, r, "u", path, "");
 }
 
-void
-far_do_meta(struct buf *list, const struct far_root *r, const struct entry *e,
-    bool mtime)
+/* Mode, seconds and nanoseconds. */
+static void
+add_meta(struct buf *rest, const struct entry *e)
 {
 	int64_t ns = e->mtime % 1000000000, s = e->mtime / 1000000000;
-	struct buf rest;
 
 	if (ns < 0) {
 		ns += 1000000000;
 		s--;
 	}
+	buf_addf(rest, "%o %" PRId64 " %09" PRId64, e->mode & 0777, s, ns);
+}
+
+void
+far_do_part(struct buf *list, const struct far_root *r, const struct entry *e,
+    const char *part, size_t pieces)
+{
+	struct buf rest;
+
+	buf_init(&rest, 256);
+	buf_addf(&rest, "%s %zu ", part, pieces);
+	add_meta(&rest, e);
+	add(list, r, "b", e->path, rest.data);
+	buf_free(&rest);
+}
+
+void
+far_do_meta(struct buf *list, const struct far_root *r, const struct entry *e,
+    bool mtime)
+{
+	struct buf rest;
+
 	buf_init(&rest, 128);
-	buf_addf(&rest, "%o ", e->mode & 0777);
 	if (mtime)
-		buf_addf(&rest, "%" PRId64 " %09" PRId64, s, ns);
+		add_meta(&rest, e);
 	else
-		buf_adds(&rest, "- 0");
+		buf_addf(&rest, "%o - 0", e->mode & 0777);
 	add(list, r, "t", e->path, rest.data);
 	buf_free(&rest);
 }
@@ -247,13 +271,13 @@ far_give(struct buf *out, const struct far_root *r)
 		buf_adds(out,
 		    "LC_ALL=C tar -cnf - --format=gnutar --null -T -");
 	else
-		buf_adds(out, "LC_ALL=C tar -cf - -T -");
+		buf_adds(out, "LC_ALL=C tar -cf -");
 }
 
-char
-far_list_end(const struct far_root *r)
+bool
+far_reads_list(const struct far_root *r)
 {
-	return r->gnu_tar || r->bsd_tar ? '\0' : '\n';
+	return r->gnu_tar || r->bsd_tar;
 }
 
 void
@@ -277,7 +301,10 @@ far_take_pieces(struct buf *out, const struct far_root *r, const char *part)
 {
 	assign(out, "T", r->path);
 	buf_addf(out,
-	    "cd -- \"$T\" || exit 3; P=%s; "
+	    "cd -- \"$T\" || exit 3; P=%s; [ -f $P ] || exit %d; "
+	    /* is it the same part still?  ls would take a process a piece */
+	    "exec 3<$P; q() { [ $P -ef /dev/fd/3 ]; }; q 2>/dev/null || { "
+	    "i=`ls -i $P`; q() { [ \"`ls -i $P`\" = \"$i\" ]; }; }; "
 	    /* dd: block size, first block, count; exact for a pipe */
 	    "w() { [ $3 = 0 ] || dd of=$P bs=$1 seek=$2 count=$3 "
 	    "iflag=fullblock conv=notrunc 2>/dev/null; }; "
@@ -287,8 +314,9 @@ far_take_pieces(struct buf *out, const struct far_root *r, const char *part)
 	    "w 4096 $((o/4096)) $((c/4096)) && "
 	    "o=$((o+c/4096*4096)) && w 1 $o $((c%%4096)) || exit 6; "
 	    "read -r e && [ \"$e\" = \"ok $a\" ] || exit 8; "
+	    "q || exit %d; "
 	    "echo \"$a $n\" >>$P.done; echo \"$a\"; done",
-	    part);
+	    part, FAR_OTHER_PART, FAR_OTHER_PART);
 }
 
 void

@@ -24,23 +24,27 @@ void far_take(struct buf *out, const struct far_root *root, const char *id);
 
 /* Lines of the list, in the language the host will read it. */
 void far_do_move(struct buf *list, const struct far_root *r, const char *path);
-/* A file that arrived in pieces. */
-void far_do_part(struct buf *list, const struct far_root *r, const char *path,
-    const char *part);
+/* A file that arrived in so many pieces, with its mode and mtime. */
+void far_do_part(struct buf *list, const struct far_root *r,
+    const struct entry *e, const char *part, size_t pieces);
 void far_do_delete(struct buf *list, const struct far_root *r, const char *path,
     bool dir);
-/* Something that came along and should not have. */
+/* Something that came along and should not have; before any move. */
 void far_do_undo(struct buf *list, const struct far_root *r, const char *path);
 void far_do_meta(struct buf *list, const struct far_root *r,
     const struct entry *e, bool mtime);
 
-/* The script that gives the files named on stdin (each with "./" in front,
- * ended by far_list_end()) as a tar stream. */
+/* The script that gives files as a tar stream.  Their names, each with "./" in
+ * front, are read from stdin, ended by NULs; or, if far_reads_list() says no,
+ * are words to be added to the script (busybox may know no "-T"). */
 void far_give(struct buf *out, const struct far_root *root);
-char far_list_end(const struct far_root *root);
+bool far_reads_list(const struct far_root *root);
 
 /* The script that takes pieces of one file: lines "offset length" on stdin,
- * each followed by that many bytes and a line "ok".  "id" names the part. */
+ * each followed by that many bytes and a line "ok".  "id" names the part.
+ * Another run may fill the same part; when that one gives it its name, this
+ * one ends with FAR_OTHER_PART. */
+#define FAR_OTHER_PART 9
 void far_take_pieces(struct buf *out, const struct far_root *root,
     const char *part);
 /* Pieces that are there already: prints "offset length" lines. */

@@ -38,10 +38,11 @@ struct farlist_options {
 	void (*problem)(void *data, const char *path, const char *why);
 	void *problem_data;
 	const char *lister; /* NULL; for tests: find, perl, python, stat */
-	/* By SFTP only, or NULL: files of interrupted runs, and when they were
-	 * last written to, in seconds of the far side's clock; "data" is
-	 * problem_data. */
-	void (*left_over)(void *data, const char *path, int64_t mtime);
+	/* Or NULL: what interrupted runs left, and when it was last written
+	 * to, in seconds of the far side's clock; "data" is problem_data.
+	 * Directories of ours are told only with "space". */
+	void (*left_over)(void *data, const char *path, int64_t size,
+	    int64_t mtime);
 };
 
 /*

@@ -22,6 +22,7 @@
 
 struct left_over {
 	char *path;
+	int64_t size;
 	int64_t mtime; /* seconds, of the far side's clock */
 	bool swept;
 	struct left_over *next;
@@ -37,12 +38,15 @@ struct run {
 	struct far_root far; /* its path is the root of the tree there */
 	int root_fd;         /* the local root */
 	struct plan plan;
-	/* A single file that has another name where it comes from; or NULL. */
-	const char *source_name;
+	/* A single file: its name where it comes from, and the local directory
+	 * that is the root; or NULL. */
+	char *source_name, *local_dir;
 	/* For a host that allows SFTP alone, while the plan is done; or NULL.
-	 * And what interrupted runs left there. */
+	 */
 	struct sftp *sftp;
+	/* What interrupted runs left on the far side. */
 	struct left_over *left_overs;
+	size_t left_over_count;
 
 	void (*progress)(void *data, const struct sync_progress *p);
 	void *data;

@@ -20,6 +20,7 @@ static const char look[] =
     "command -v find >/dev/null 2>&1 || b=busybox\n"
     "case $P in '~'|'~/'*) P=$HOME${P#'~'};; esac\n"
     "case $P in /*) p=$P;; *) p=$(pwd; echo x); p=${p%??}/$P;; esac\n"
+    "while :; do case $p in ?*/) p=${p%/};; *) break;; esac; done\n"
     "if [ -d \"$p\" ]; then k=d\n"
     "elif [ -f \"$p\" ]; then k=f\n"
     "elif [ -e \"$p\" ] || [ -L \"$p\" ]; then k=o\n"
@@ -158,10 +159,16 @@ static const struct {
 	{ "stat", by_stat },
 };
 
-/* df runs beside the listing: it is wanted only at the end. */
+/*
+ * df runs beside the listing: it is wanted only at the end.  Who asks for it
+ * wants to write there, and is told of staging places, too, which not everybody
+ * lists.
+ */
 static const char act[] =
+    "left() { [ -z \"$D\" ] || for x in .rsmcp-s*; do [ ! -d \"$x\" ] || "
+    "printf 'd700 0 0 %s\\000' \"$x\"; done; }\n"
     "go() { [ -n \"$l\" ] || return 0; case $k in f) file_$l;; "
-    "d) cd \"$p\" 2>/dev/null && list_$l \"$@\";; esac; }\n"
+    "d) cd \"$p\" 2>/dev/null && left && list_$l \"$@\";; esac; }\n"
     "if [ -n \"$D\" ]; then go \"$@\" &\n"
     "d=$($b df -Pk \"$a\" 2>/dev/null); wait $!; e=$?\n"
     "printf '=%s\\000' \"$d\"\n"

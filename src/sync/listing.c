@@ -296,14 +296,29 @@ cut(struct listing *l, size_t keep)
 	*l->out = fresh;
 }
 
+/* Ours, not what is in it. */
+static void
+take_left_over(struct listing *l, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (l->o->left_over != NULL &&
+	    rules_staging(slash != NULL ? slash + 1 : path))
+		l->o->left_over(l->o->problem_data, path, l->parsed.size,
+		    l->parsed.mtime / 1000000000);
+}
+
 static int
 add_entry(struct listing *l, const char *path, const char *target)
 {
 	size_t max = l->o->max_entries;
 	struct entry *e;
 
-	if (rules_staging(path) ||
-	    covered(l, path, l->parsed.type == ENTRY_DIR))
+	if (rules_staging(path)) {
+		take_left_over(l, path);
+		return 0;
+	}
+	if (covered(l, path, l->parsed.type == ENTRY_DIR))
 		return 0;
 	if (max > 0 && l->out->count >= max + max / 2 + SLACK)
 		cut(l, max);

@@ -182,7 +182,8 @@ send_piece(struct pieces *p, struct stream *s, size_t i, char *chunk,
 		n = pread(p->fd, chunk,
 		    left < (int64_t)CHUNK ? (size_t)left : CHUNK, at);
 		if (n == 0)
-			return err_set(err, ERR_INVALID, "it became shorter");
+			return err_set(err, ERR_INVALID,
+			    "it became shorter while it was sent; sync again");
 		if (n == -1)
 			return err_sys(err, "cannot read '%.300s'", p->e->path);
 		if (stream_write(s, chunk, (size_t)n, p->r->until, err) == -1)
@@ -202,6 +203,9 @@ end_taker(struct pieces *p, struct stream *s, struct err *err)
 
 	if (status == -1 || status == 0)
 		return status;
+	if (status == FAR_OTHER_PART)
+		return err_set(err, ERR_INVALID,
+		    "another sync wrote it at the same time; sync again");
 	return err_set(err, ERR_IO,
 	    "%s could not write '%.300s' (%d); is its disk full?",
 	    link_sandbox(p->r->link)->name, p->e->path, status);
@@ -327,10 +331,11 @@ pieces_up(struct run *r, const struct entry *e, char part[PART_NAME_MAX],
 		rc = ask_pieces(&p, err);
 	if (rc == 0)
 		rc = run_streams(&p, send_pieces, err);
-	if ((rc == -1 && err->code == ERR_INVALID) ||
-	    (rc == 0 && !unchanged(&p))) {
-		run_problem(r, e->path,
+	if (rc == 0 && !unchanged(&p))
+		rc = err_set(err, ERR_INVALID,
 		    "it changed while it was sent; sync again");
+	if (rc == -1 && err->code == ERR_INVALID) {
+		run_problem(r, e->path, err->msg);
 		rc = 1;
 	}
 	memcpy(part, p.part, PART_NAME_MAX);
@@ -575,20 +580,31 @@ still_there(struct pieces *p, struct err *err)
 	return rc;
 }
 
+/* Is the part still the file that we wrote?  Another run may have given that
+ * one its name, and begun anew. */
+static bool
+is_ours(const struct pieces *p)
+{
+	struct stat named, open;
+
+	return fstat(p->fd, &open) == 0 &&
+	    fstatat(p->dir_fd, p->part, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    named.st_dev == open.st_dev && named.st_ino == open.st_ino;
+}
+
 /* Give the part its mode, its time and its name. */
 static int
 put_in_place(struct pieces *p, const char *name, struct err *err)
 {
 	const struct entry *e = p->e;
-	struct timespec times[2] = {
-		{ .tv_nsec = UTIME_OMIT },
-		{ .tv_sec = (time_t)(e->mtime / 1000000000),
-		    .tv_nsec = (long)(e->mtime % 1000000000) },
-	};
+	struct timespec times[2];
 	char *done = xasprintf("%s.done", p->part);
 	int rc = 0;
 
-	if (fchmod(p->fd, e->mode & 0777) == -1 ||
+	beneath_times(e, times);
+	if (!is_ours(p))
+		rc = err_set(err, ERR_INVALID, "another sync has it");
+	else if (fchmod(p->fd, e->mode & 0777) == -1 ||
 	    futimens(p->fd, times) == -1 ||
 	    renameat(p->dir_fd, p->part, p->dir_fd, name) == -1)
 		rc = err_sys(err, "cannot put '%.300s' in place", e->path);

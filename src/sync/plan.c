@@ -359,10 +359,12 @@ plan_make(struct plan *p, const struct tree *from, const struct tree *to,
 		.problem = problem,
 		.problem_data = problem_data,
 	};
-	size_t opens;
+	size_t opens, i;
 
 	memset(p, 0, sizeof(*p));
 	p->target_count = to->count;
+	for (i = 0; i < to->count; i++)
+		p->target_dirs += to->entries[i].type == ENTRY_DIR;
 	pl.flags = xcalloc(from->count + 1, 1);
 	walk(&pl);
 	assemble(&pl);
@@ -388,8 +390,10 @@ bool
 plan_deletes_much(const struct plan *p)
 {
 	size_t gone = p->deleted_files + p->deleted_dirs;
+	size_t files = p->target_count - p->target_dirs;
 
 	return gone > 0 &&
-	    (gone >= p->target_count ||
+	    ((files > 0 && p->deleted_files >= files) ||
+	        gone >= p->target_count ||
 	        (p->target_count > 100 && gone > p->target_count / 2));
 }

@@ -53,6 +53,7 @@ struct plan {
 	size_t same;         /* files and links whose content is right */
 	int64_t bytes;       /* of the files to bring */
 	size_t target_count; /* entries that the target has now */
+	size_t target_dirs;  /* of these, directories */
 };
 
 /*
@@ -73,8 +74,8 @@ void plan_make(struct plan *p, const struct tree *from, const struct tree *to,
 void plan_free(struct plan *p);
 
 /*
- * Is this more deletion than a slip should be able to cause: everything that
- * the target has, or more than half of it if that is over 100 entries?
+ * Is this more deletion than a slip should be able to cause: every file that
+ * the target has (or every entry), or more than half if it has over 100?
  */
 bool plan_deletes_much(const struct plan *p);
 

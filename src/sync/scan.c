@@ -170,8 +170,10 @@ look(struct scan *s, int dir, const char *name, int depth, struct err *err)
 	}
 	is_dir = S_ISDIR(st.st_mode);
 	if (s->o->rules != NULL &&
-	    rules_match(s->o->rules, s->path.data, is_dir))
+	    rules_match(s->o->rules, s->path.data, is_dir)) {
+		s->out->left_overs |= rules_staging(name);
 		return 0;
+	}
 	if (s->out->count >= ENTRIES_MAX)
 		return err_set(err, ERR_LIMIT,
 		    "there are more than %zu files and directories; name a "

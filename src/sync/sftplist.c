@@ -191,7 +191,8 @@ is_ours(struct walk *w, const char *path, const char *name,
 	if (!str_starts(name, BENEATH_PREFIX))
 		return false;
 	if (w->o->left_over != NULL && S_ISREG(a->mode))
-		w->o->left_over(w->o->problem_data, path, a->mtime);
+		w->o->left_over(w->o->problem_data, path,
+		    a->has_size ? (int64_t)a->size : 0, a->mtime);
 	return true;
 }
 

@@ -30,10 +30,21 @@ struct pair {
 
 struct sums {
 	struct run *r;
-	struct pair *pairs; /* by place in the local tree */
-	struct buf names;
-	struct buf line[2]; /* not whole yet */
+	struct pair *pairs;       /* by place in the local tree */
+	struct buf names, single; /* the latter: what it is called elsewhere */
+	struct buf line[2];       /* not whole yet */
 };
+
+/* A single file may have two names: that of the source, and that in the
+ * trees. */
+static const struct buf *
+names_on(const struct sums *s, int side)
+{
+	int source = s->r->req->direction == SYNC_UP ? HERE : THERE;
+
+	return s->r->source_name != NULL && side == source ? &s->single
+	                                                   : &s->names;
+}
 
 int
 sums_line(char *line, const char **hex, char **name)
@@ -78,7 +89,8 @@ take_line(struct sums *s, int side)
 	char *name;
 
 	if (sums_line(s->line[side].data, &hex, &name) == 0) {
-		e = tree_find(&s->r->local, name);
+		e = s->r->source_name != NULL ? s->r->local.entries
+		                              : tree_find(&s->r->local, name);
 		if (e != NULL)
 			memcpy(s->pairs[e - s->r->local.entries].hex[side], hex,
 			    HEX);
@@ -120,17 +132,22 @@ gather(struct sums *s)
 		buf_addf(&s->names, "./%s", a->path);
 		buf_addc(&s->names, '\0');
 	}
+	if (s->r->source_name != NULL) {
+		buf_addf(&s->single, "./%s", s->r->source_name);
+		buf_addc(&s->single, '\0');
+	}
 }
 
 static int
 sum_here(struct sums *s, struct err *err)
 {
+	const struct run *r = s->r;
 	struct buf text;
 	const char *argv[] = { "sh", "-c", NULL, NULL };
 	struct proc_request req = {
 		.argv = argv,
-		.input = s->names.data,
-		.input_len = s->names.len,
+		.input = names_on(s, HERE)->data,
+		.input_len = names_on(s, HERE)->len,
 		.max_output = OUTPUT_MAX,
 	};
 	struct proc_result res;
@@ -138,7 +155,8 @@ sum_here(struct sums *s, struct err *err)
 
 	buf_init(&text, SIZE_MAX);
 	buf_adds(&text, "cd -- ");
-	quote_sh(&text, s->r->report->local_path);
+	quote_sh(&text,
+	    r->local_dir != NULL ? r->local_dir : r->report->local_path);
 	buf_addf(&text, " && { %s; }", script);
 	argv[2] = text.data;
 	rc = proc_run(&req, &res, s->r->until, err);
@@ -191,7 +209,7 @@ sum_up(struct sums *s, struct err *err)
 		return -1;
 	/* The far side starts with what fits into its pipes, and goes on when
 	 * we read. */
-	stream_feed(st, s->names.data, s->names.len);
+	stream_feed(st, names_on(s, THERE)->data, names_on(s, THERE)->len);
 	rc = sum_here(s, err);
 	if (rc == 0)
 		rc = sum_there(s, st, err);
@@ -207,6 +225,7 @@ sums_new(struct run *r, struct err *err)
 	s->r = r;
 	s->pairs = xcalloc(r->local.count + 1, sizeof(*s->pairs));
 	buf_init(&s->names, SIZE_MAX);
+	buf_init(&s->single, SIZE_MAX);
 	buf_init(&s->line[HERE], LINE_MAX_BYTES);
 	buf_init(&s->line[THERE], LINE_MAX_BYTES);
 	run_tell(r, "comparing", NULL, 0, 0);
@@ -224,6 +243,7 @@ sums_free(struct sums *s)
 		return;
 	free(s->pairs);
 	buf_free(&s->names);
+	buf_free(&s->single);
 	buf_free(&s->line[HERE]);
 	buf_free(&s->line[THERE]);
 	free(s);

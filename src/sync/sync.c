@@ -20,12 +20,14 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "config/roots.h"
+#include "sync/beneath.h"
 #include "sync/inside.h"
 #include "sync/scan.h"
 #include "sync/sums.h"
 
 #define PROBLEMS_MAX 50
 #define PLAN_SHOWN 100
+#define LEFT_OVERS_MAX 10000
 
 void
 run_tell(struct run *r, const char *phase, const char *path, int64_t files,
@@ -56,6 +58,7 @@ run_problem(void *data, const char *path, const char *why)
 		json_object_set_new(o, "problem", utf8_json(why, strlen(why)));
 		json_array_append_new(r->report->problems, o);
 	}
+	r->now.problems = r->report->problem_count;
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -129,12 +132,17 @@ make_rules(struct run *r, struct err *err)
 }
 
 static void
-note_left_over(void *data, const char *path, int64_t mtime)
+note_left_over(void *data, const char *path, int64_t size, int64_t mtime)
 {
 	struct run *r = data;
-	struct left_over *l = xcalloc(1, sizeof(*l));
+	struct left_over *l;
 
+	/* Nobody leaves so many, but a host can say anything. */
+	if (++r->left_over_count > LEFT_OVERS_MAX)
+		return;
+	l = xcalloc(1, sizeof(*l));
 	l->path = xstrdup(path);
+	l->size = size;
 	l->mtime = mtime;
 	l->next = r->left_overs;
 	r->left_overs = l;
@@ -320,12 +328,13 @@ is_excluded(struct run *r, const char *given, const char *name)
 	return true;
 }
 
-/* A single file from here.  1: nothing is to be done. */
+/* A single file from here, or what a link leads to.  1: nothing is to be
+ * done. */
 static int
 aim_up_file(struct run *r, const struct stat *st, struct err *err)
 {
 	const char *name = base_name(r->report->local_path);
-	char *dir, *as = NULL;
+	char *as = NULL, *real;
 	struct entry e;
 	int rc;
 
@@ -335,9 +344,12 @@ aim_up_file(struct run *r, const struct stat *st, struct err *err)
 		    "delete_extras needs a directory as local_path");
 	if (is_excluded(r, r->req->local_path, name))
 		return 1;
-	dir = dir_name(r->report->local_path);
-	rc = open_root(r, dir, err);
-	free(dir);
+	real = realpath(r->report->local_path, NULL);
+	if (real == NULL)
+		return err_sys(err, "local_path '%.300s'",
+		    r->report->local_path);
+	r->local_dir = dir_name(real);
+	rc = open_root(r, r->local_dir, err);
 	if (rc == 0)
 		rc = look_far(r, r->req->remote_path, false, false, err);
 	if (rc == 0)
@@ -345,9 +357,10 @@ aim_up_file(struct run *r, const struct stat *st, struct err *err)
 	if (rc == 0) {
 		stat_entry(&e, st);
 		only_file(&r->local, as, &e);
-		r->source_name = name;
+		r->source_name = xstrdup(base_name(real));
 	}
 	free(as);
+	free(real);
 	return rc;
 }
 
@@ -398,7 +411,17 @@ aim_file_here(struct run *r, const char *name, char **dir, char **as,
 		return err_set(err, ERR_INVALID,
 		    "local_path '%.300s' is neither a file nor a directory",
 		    path);
-	return fs_mkdirs(*dir, 0777, err);
+	return r->req->dry_run ? 0 : fs_mkdirs(*dir, 0777, err);
+}
+
+/* The local root; a dry run does without one that is not there, since nothing
+ * shall be made.  1: so it is. */
+static int
+open_target(struct run *r, const char *path, struct err *err)
+{
+	if (r->req->dry_run && access(path, F_OK) == -1 && errno == ENOENT)
+		return 1;
+	return open_root(r, path, err);
 }
 
 static int
@@ -418,10 +441,11 @@ aim_down_file(struct run *r, struct err *err)
 		rc = 1;
 	if (rc == 0) {
 		rc = aim_file_here(r, name, &here, &as, err);
-		if (rc == 0)
-			rc = open_root(r, here, err);
+		if (rc == 0 && open_target(r, here, err) == -1)
+			rc = -1;
 	}
-	if (rc == 0 && fstatat(r->root_fd, as, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+	if (rc == 0 && r->root_fd != -1 &&
+	    fstatat(r->root_fd, as, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 		if (S_ISDIR(st.st_mode))
 			rc = err_set(err, ERR_INVALID,
 			    "'%.300s/%.100s' is a directory, and a file cannot "
@@ -437,7 +461,8 @@ aim_down_file(struct run *r, struct err *err)
 		r->far.path = far_dir;
 		far_dir = dir;
 		r->source_name = name;
-		name = NULL; /* lives as long as the run */
+		r->local_dir = here;
+		name = here = NULL; /* live as long as the run */
 	}
 	free(name);
 	free(far_dir);
@@ -460,11 +485,16 @@ aim_down(struct run *r, struct err *err)
 		    r->req->remote_path, link_sandbox(r->link)->name);
 	if (r->far.kind == FAR_FILE)
 		return aim_down_file(r, err);
-	if (r->req->dry_run && access(path, F_OK) == -1 && errno == ENOENT)
-		return 0; /* all of it is new, and nothing shall be made */
-	if (fs_mkdirs(path, 0777, err) == -1 || open_root(r, path, err) == -1)
+	if (!r->req->dry_run && fs_mkdirs(path, 0777, err) == -1)
 		return -1;
-	return look_here(r, err);
+	switch (open_target(r, path, err)) {
+	case -1:
+		return -1;
+	case 1:
+		return 0; /* all of it is new */
+	default:
+		return look_here(r, err);
+	}
 }
 
 /* More deletion than a slip of the pen should cause. */
@@ -482,10 +512,70 @@ guard_delete(struct run *r, struct err *err)
 	    p->deleted_files, p->deleted_dirs, p->target_count);
 }
 
+/* Of a big file, what an interrupted run brought to the far side. */
+static int64_t
+part_there(const struct run *r, const struct entry *e)
+{
+	const struct left_over *l;
+	char part[PART_NAME_MAX];
+	int64_t size = 0;
+
+	part_name(part, e);
+	for (l = r->left_overs; l != NULL; l = l->next) {
+		const char *name = base_name(l->path);
+
+		/* By SFTP it has another letter. */
+		if (strncmp(name, part, strlen(BENEATH_PREFIX)) == 0 &&
+		    strcmp(name + strlen(BENEATH_PREFIX) + 1,
+		        part + strlen(BENEATH_PREFIX) + 1) == 0)
+			size = l->size;
+	}
+	return size;
+}
+
+/* The same here. */
+static int64_t
+part_here(const struct run *r, const struct entry *e)
+{
+	char part[PART_NAME_MAX];
+	const char *name;
+	struct stat st;
+	struct err err;
+	int64_t size = 0;
+	int fd = beneath_parent(r->root_fd, e->path, false, &name, &err);
+
+	part_name(part, e);
+	if (fd == -1)
+		return 0;
+	if (fstatat(fd, part, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		size = (int64_t)st.st_blocks * 512;
+	close(fd);
+	return size;
+}
+
+/* What has to find room: not what is in its part already. */
+static int64_t
+bytes_needed(const struct run *r, bool up)
+{
+	int64_t bytes = r->plan.bytes, part;
+	size_t i;
+
+	for (i = 0; i < r->plan.count; i++) {
+		const struct entry *e = r->plan.actions[i].entry;
+
+		if (r->plan.actions[i].kind != ACTION_FILE ||
+		    e->size < BIG_FILE)
+			continue;
+		part = up ? part_there(r, e) : part_here(r, e);
+		bytes -= part < e->size ? part : e->size;
+	}
+	return bytes;
+}
+
 static int
 guard_space(struct run *r, struct err *err)
 {
-	int64_t room = r->far.free_bytes;
+	int64_t room = r->far.free_bytes, bytes;
 	bool up = r->req->direction == SYNC_UP;
 	struct statvfs vfs;
 
@@ -493,10 +583,13 @@ guard_space(struct run *r, struct err *err)
 		room = (int64_t)(vfs.f_bavail * vfs.f_frsize);
 	if (room < 0 || r->plan.bytes <= room || r->req->dry_run)
 		return 0;
+	bytes = bytes_needed(r, up);
+	if (bytes <= room)
+		return 0;
 	return err_set(err, ERR_IO,
 	    "%s has %lld MB free, and this needs %lld MB; nothing was done",
 	    up ? link_sandbox(r->link)->name : "the local disk",
-	    (long long)(room >> 20), (long long)(r->plan.bytes >> 20));
+	    (long long)(room >> 20), (long long)(bytes >> 20));
 }
 
 static const char *
@@ -642,25 +735,29 @@ never_same(void *data, const struct entry *from, const struct entry *to)
 	return false;
 }
 
+/* Are there two sides whose content can be compared? */
+static bool
+compares(const struct run *r)
+{
+	return r->req->checksum && r->root_fd != -1 && r->local.count > 0 &&
+	    r->remote.count > 0;
+}
+
 static int
 make_plan(struct run *r, bool up, struct err *err)
 {
 	struct plan_options o = { .delete_extras = r->req->delete_extras };
+	int sftp = compares(r) ? link_ways(r->link, r->until, err) : 0;
 	struct sums *sums = NULL;
 
-	/* A single file is brought: comparing it costs as much. */
-	if (r->req->checksum && r->source_name != NULL)
+	if (sftp == -1)
+		return -1;
+	if (sftp == 1 && r->source_name == NULL)
+		return plan_by_sftp(r, up, &o, err);
+	/* A single file is brought then: comparing it costs as much. */
+	if (sftp == 1) {
 		o.same = never_same;
-	if (r->req->checksum && r->source_name == NULL &&
-	    r->far.kind == FAR_DIR && r->root_fd != -1) {
-		switch (link_ways(r->link, r->until, err)) {
-		case -1:
-			return -1;
-		case 1:
-			return plan_by_sftp(r, up, &o, err);
-		default:
-			break;
-		}
+	} else if (compares(r)) {
 		sums = sums_new(r, err);
 		if (sums == NULL)
 			return -1;
@@ -671,6 +768,25 @@ make_plan(struct run *r, bool up, struct err *err)
 	    up ? &r->remote : &r->local, &o, run_problem, r);
 	sums_free(sums);
 	return 0;
+}
+
+/* Did an interrupted run leave something that is to be cleaned up, even if
+ * there is nothing else to do?  Parts are not: they may be gone on with. */
+static bool
+left_something(const struct run *r, bool up)
+{
+	const struct left_over *l;
+
+	if (!up)
+		return r->local.left_overs;
+	for (l = r->left_overs; l != NULL; l = l->next) {
+		const char *name = base_name(l->path);
+
+		if (str_starts(name, BENEATH_PREFIX "s") ||
+		    str_starts(name, BENEATH_PREFIX "u"))
+			return r->far.writable;
+	}
+	return false;
 }
 
 static int
@@ -694,7 +810,8 @@ run_plan(struct run *r, struct err *err)
 		r->report->too_large = true;
 		return 0;
 	}
-	if (r->plan.count == 0 && !(up && r->far.kind == FAR_MISSING))
+	if (r->plan.count == 0 && !(up && r->far.kind == FAR_MISSING) &&
+	    !left_something(r, up))
 		return 0;
 	return do_plan(r, up, err);
 }
@@ -749,8 +866,8 @@ sync_run(struct link *link, const struct sync_request *req,
 	report->duration_ms = clock_ms() - r.began;
 	if (rc == 0)
 		run_tell(&r, "complete", NULL, 0, 0);
-	if (req->direction == SYNC_DOWN)
-		free((char *)(uintptr_t)r.source_name);
+	free(r.source_name);
+	free(r.local_dir);
 	while (r.left_overs != NULL) {
 		struct left_over *l = r.left_overs;
 

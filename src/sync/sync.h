@@ -36,6 +36,7 @@ struct sync_progress {
 	const char *path;  /* or "" */
 	int64_t files_done, files_total;
 	int64_t bytes_done, bytes_total;
+	int64_t problems;
 	int64_t elapsed_ms;
 };
 

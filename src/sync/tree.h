@@ -42,6 +42,7 @@ struct tree {
 	bool partial;              /* something is missing, nobody knows what;
 	                            * so nothing is extra on the other side */
 	bool cut;                  /* there was more than was asked for */
+	bool left_overs;           /* a scan saw files of interrupted runs */
 };
 
 void tree_init(struct tree *t);

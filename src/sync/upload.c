@@ -37,7 +37,7 @@ struct batch {
 	struct run *r;
 	struct stream *stream;
 	struct pack *pack;
-	struct buf list;
+	struct buf undo, list; /* what to do, in this order */
 	int64_t bytes;
 	size_t entries;
 };
@@ -95,7 +95,7 @@ explain(struct batch *b, int status, struct err *err)
 		    "again; no file is half written",
 		    name);
 	buf_init(&said, 300);
-	utf8_fix(&said, words, strlen(words));
+	utf8_fix(&said, words, strcspn(words, "\n"));
 	if (status == 3)
 		err_set(err, ERR_DENIED,
 		    "cannot make or enter '%.300s' on %s: %s", b->r->far.path,
@@ -143,6 +143,7 @@ batch_open(struct up *u, struct err *err)
 	if (b->stream == NULL)
 		return -1;
 	b->pack = pack_new(r->root_fd, write_stream, b);
+	buf_init(&b->undo, SIZE_MAX);
 	buf_init(&b->list, SIZE_MAX);
 	return 0;
 }
@@ -152,6 +153,7 @@ batch_free(struct batch *b)
 {
 	stream_free(b->stream);
 	pack_free(b->pack);
+	buf_free(&b->undo);
 	buf_free(&b->list);
 	memset(b, 0, sizeof(*b));
 }
@@ -236,14 +238,18 @@ static int
 batch_commit(struct batch *b, struct err *err)
 {
 	struct run *r = b->r;
+	const struct buf *list = &b->list;
 	struct buf said;
 	char chunk[4096];
 	ssize_t n = 0;
 	int status, rc;
 
 	run_tell(r, "committing", NULL, 0, 0);
-	if (pack_text(b->pack, FAR_LIST, b->list.data, b->list.len, err) ==
-	        -1 ||
+	if (b->undo.len > 0) {
+		buf_add(&b->undo, b->list.data, b->list.len);
+		list = &b->undo;
+	}
+	if (pack_text(b->pack, FAR_LIST, list->data, list->len, err) == -1 ||
 	    pack_text(b->pack, FAR_LAST, "", 0, err) == -1 ||
 	    pack_end(b->pack, err) == -1)
 		return broke(b, err);
@@ -311,7 +317,7 @@ do_file(struct up *u, const struct entry *e, struct err *err)
 		run_problem(u->r, e->path, err->msg);
 		/* It may have come along with its new directory. */
 		if (dir != NULL && u->fresh[place(u->r, dir)])
-			far_do_undo(&u->b.list, &u->r->far, e->path);
+			far_do_undo(&u->b.undo, &u->r->far, e->path);
 		return 0;
 	}
 	move(u, e);
@@ -413,10 +419,11 @@ add_parts(struct up *u, const struct part *parts, size_t count)
 	size_t i;
 
 	for (i = 0; i < count; i++) {
-		far_do_part(&u->b.list, &u->r->far, parts[i].entry->path,
-		    parts[i].name);
-		far_do_meta(&u->b.list, &u->r->far, parts[i].entry, true);
-		u->sent[place(u->r, parts[i].entry)] = true;
+		const struct entry *e = parts[i].entry;
+
+		far_do_part(&u->b.list, &u->r->far, e, parts[i].name,
+		    (size_t)((e->size + PIECE - 1) / PIECE));
+		u->sent[place(u->r, e)] = true;
 	}
 }
 

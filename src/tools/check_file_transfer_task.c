@@ -41,7 +41,7 @@ static const struct out outputs[] = {
 	    "Its worker is gone without an end: sync again, it resumes." },
 	{ "progress", OUT_OBJECT,
 	    "phase, current_path, files_done, files_total, bytes_done, "
-	    "bytes_total, rate_bytes_s, eta_s." },
+	    "bytes_total, rate_bytes_s, eta_s, problem_count." },
 	{ "result", OUT_OBJECT, "What was done, and problems." },
 	{ "error", OUT_STRING, "Why it failed." },
 	{ "log_tail", OUT_STRING, "The end of its log." },

@@ -8,8 +8,9 @@ static const struct arg args[] = {
 	{ SYNC_ARG(local_path), .type = ARG_STRING, .dflt_str = ".",
 	    .help = "Local file or directory." },
 	{ SYNC_ARG(remote_path), .type = ARG_STRING, .dflt_str = ".",
-	    .help = "Where it goes, relative to the login directory; a file "
-	            "goes into a directory that exists or ends in a slash." },
+	    .help = "Where it goes, relative to the workdir or the login "
+	            "directory; a file goes into a directory that exists or "
+	            "ends in a slash." },
 	SYNC_COMMON_ARGS,
 	{ 0 },
 };

@@ -5,8 +5,8 @@
 
 static const struct arg args[] = {
 	{ SYNC_ARG(remote_path), .type = ARG_STRING, .dflt_str = ".",
-	    .help = "File or directory on the sandbox, relative to the login "
-	            "directory." },
+	    .help = "File or directory on the sandbox, relative to the workdir "
+	            "or the login directory." },
 	{ SYNC_ARG(local_path), .type = ARG_STRING,
 	    .dflt_str = "./remote_mirror",
 	    .help = "Where it goes; a file goes into a directory that exists "

@@ -232,6 +232,7 @@ progress_text(const struct worker *w, const char *phase)
 	set_int(o, "files_total", p->files_total);
 	set_int(o, "bytes_done", p->bytes_done);
 	set_int(o, "bytes_total", p->bytes_total);
+	set_int(o, "problem_count", p->problems);
 	if (!ended && rate_per_second(&w->rate) > 0)
 		set_int(o, "rate_bytes_s", rate_per_second(&w->rate));
 	if (!ended && left >= 0 && p->bytes_total > 0)

@@ -157,6 +157,10 @@ class Sshd:
         self.home.mkdir(exist_ok=True)
         # So is their tmux; the path of its socket has to be short.
         env = {"HOME": self.home, "TMUX_TMPDIR": self.open_dir, **self.env}
+        # In a Match block it replaces what was set before.
+        for option in self.options:
+            if option.startswith("SetEnv "):
+                env.update(pair.split("=", 1) for pair in option.split()[1:])
         lines += ["Match User " + self.user, "SetEnv " + " ".join(
             "%s=%s" % pair for pair in env.items())]
         conf = self.dir / "sshd_config"

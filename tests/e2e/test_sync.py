@@ -7,6 +7,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import threading
 import time
 
 import pytest
@@ -74,21 +75,41 @@ def busybox_only(directory):
     return directory
 
 
+def with_bsdtar(directory):
+    """All programs of the system, with the tar of the BSDs and macOS."""
+    if shutil.which("bsdtar") is None:
+        pytest.skip("there is no bsdtar")
+    programs(directory, "tar")
+    (directory / "tar").symlink_to(shutil.which("bsdtar"))
+    return directory
+
+
 HOSTS = {
     "gnu": lambda place: None,
     "no perl": lambda place: programs(place / "bin", "perl"),
     "no perl, no python": lambda place: programs(
         place / "bin", "perl", "python", "pypy"),
     "busybox": lambda place: busybox_only(place / "bin"),
+    "bsdtar": lambda place: with_bsdtar(place / "bin"),
+}
+
+
+# How finely they can set times.
+KEPT = {
+    "gnu": {},
+    "no perl": {},
+    "no perl, no python": {},
+    "busybox": {"unit": NS, "dir_times": False},
+    "bsdtar": {},
 }
 
 
 @pytest.fixture(params=list(HOSTS))
 def any_host(request, new_agent, new_sshd, tmp_path):
     path = HOSTS[request.param](tmp_path)
-    server = new_sshd(*(() if path is None else ("SetEnv PATH=%s" % path,)))
+    server = new_sshd(env={} if path is None else {"PATH": path})
     one = Syncer(new_agent(server.entry(), env=LARGE), tmp_path)
-    one.host = request.param
+    one.kept = KEPT[request.param]
     return one
 
 
@@ -122,7 +143,7 @@ def test_a_tree(any_host, direction):
     assert first[name] == 9, first
     assert "problems" not in first, first
     assert first["outside_links"] == ["outside"], first
-    same(source, target, dir_times=any_host.host in ("gnu", "no perl"))
+    same(source, target, **any_host.kept)
     again = any_host.good(direction)
     assert again[name] == 0 and again["skipped_files"] == 9, again
     # A change, a new file, one that goes.
@@ -138,7 +159,7 @@ def test_a_tree(any_host, direction):
     # What was deleted, not what was to be.
     assert (third["deleted_files"], third["deleted_dirs"]) == (2, 1), third
     shutil.rmtree(target / "stays")
-    same(source, target, dir_times=any_host.host in ("gnu", "no perl"))
+    same(source, target, **any_host.kept)
     assert not [p for p in target.rglob(".rsmcp-*")]
 
 
@@ -150,6 +171,16 @@ def test_odd_names(syncer, direction):
     result = syncer.good(direction)
     assert "problems" not in result, result
     same(source, target)
+
+
+@pytest.mark.parametrize("any_host", ["busybox"], indirect=True)
+def test_more_names_than_a_command_takes_words(any_host):
+    for n in range(1500):
+        write(any_host.there / ("d%d/it's number %060d" % (n % 7, n)),
+              "%d" % n)
+    result = any_host.good("down")
+    assert "problems" not in result, result
+    same(any_host.there, any_host.here, **any_host.kept)
 
 
 @BOTH
@@ -229,6 +260,18 @@ def test_dry_run_changes_nothing(syncer, direction):
 
 
 @BOTH
+def test_dry_run_of_a_single_file(syncer, direction):
+    source, target = syncer.way(direction)
+    write(source / "a", "one")
+    near, far = ("local_path", "remote_path") if direction == "up" else (
+        "remote_path", "local_path")
+    plan = syncer.good(direction, dry_run=True, **{
+        near: str(source / "a"), far: str(target / "new/deep") + "/"})
+    assert plan["plan"] == [{"action": "copy", "path": "a", "size": 3}], plan
+    assert not (target / "new").exists()
+
+
+@BOTH
 def test_checksum(syncer, direction):
     """Same size and time, other content: only sums can tell."""
     source, target = syncer.way(direction)
@@ -250,11 +293,18 @@ def test_checksum_of_a_single_file(syncer, direction):
     source, target = syncer.way(direction)
     near, far = ("local_path", "remote_path") if direction == "up" else (
         "remote_path", "local_path")
-    for content in ("one", "eno"):
-        write(source / "a", content, mtime=NS)
-        syncer.good(direction, checksum=True, **{
-            near: str(source / "a"), far: str(target) + "/"})
-        assert (target / "a").read_text() == content
+    name = "uploaded_files" if direction == "up" else "downloaded_files"
+    for place in (str(target) + "/", str(target / "under another name")):
+        for content, mtime, moved in (("one", NS, 1), ("eno", NS, 1),
+                                      ("eno", 2 * NS, 0)):
+            write(source / "a'b", content, mtime=mtime)
+            result = syncer.good(direction, checksum=True, **{
+                near: str(source / "a'b"), far: place})
+            assert result[name] == moved, result
+            for there in target.glob("*"):
+                assert there.read_text() == content
+                assert there.stat().st_mtime_ns == mtime
+        there.unlink()
 
 
 @needs_root
@@ -308,12 +358,45 @@ def test_single_files(syncer, direction):
     assert (target / "e").read_bytes() == b""
 
 
+@BOTH
+def test_what_a_link_leads_to(syncer, direction):
+    """A link that is named itself is followed, and gives the name."""
+    source, target = syncer.way(direction)
+    write(source / "sub/real", "one", mtime=NS)
+    (source / "link").symlink_to("sub/real")
+    near, far = ("local_path", "remote_path") if direction == "up" else (
+        "remote_path", "local_path")
+    result = syncer.good(direction, **{near: str(source / "link"),
+                                       far: str(target) + "/"})
+    assert "problems" not in result, result
+    assert (target / "link").read_text() == "one"
+    assert not (target / "link").is_symlink()
+    assert (target / "link").stat().st_mtime_ns == NS
+
+
+@BOTH
+def test_a_file_from_before_1970(syncer, direction):
+    source, target = syncer.way(direction)
+    write(source / "a", "one", mtime=-5 * NS + 123)
+    near, far = ("local_path", "remote_path") if direction == "up" else (
+        "remote_path", "local_path")
+    syncer.good(direction, **{near: str(source / "a"), far: str(target / "a")})
+    assert (target / "a").stat().st_mtime_ns == -5 * NS + 123
+
+
 def test_impossible_paths(syncer, tmp_path):
     write(syncer.here / "f", "x")
     write(tmp_path / "afile", "x")
     for direction, words, arguments in (
             ("up", "local_path", {"local_path": str(tmp_path / "none")}),
             ("up", "is a file", {"remote_path": str(tmp_path / "afile")}),
+            ("up", "is a file", {"remote_path": str(tmp_path / "afile/")}),
+            ("up", "is a file", {"local_path": str(syncer.here / "f"),
+                                 "remote_path": str(tmp_path / "afile") + "/"}),
+            ("up", "afile", {"remote_path": str(tmp_path / "afile/x")}),
+            ("down", "not a directory", {
+                "remote_path": str(syncer.here),
+                "local_path": str(tmp_path / "afile")}),
             ("up", "delete_extras", {"local_path": str(syncer.here / "f"),
                                      "delete_extras": True}),
             ("up", "neither", {"local_path": "/dev/null"}),
@@ -340,6 +423,20 @@ def test_home_on_both_sides(home, new_agent, sshd, tmp_path):
     shutil.rmtree(where / "there")
 
 
+def test_relative_to_the_workdir(new_agent, sshd, tmp_path):
+    (tmp_path / "work").mkdir()
+    agent = new_agent(sshd.entry(workdir=str(tmp_path / "work")), env=LARGE)
+    write(tmp_path / "here/x", "1")
+    result = agent.run(None, tool="sync_local_to_remote",
+                       local_path=str(tmp_path / "here"), remote_path="p")
+    assert result["remote_path"] == str(tmp_path / "work/p"), result
+    assert (tmp_path / "work/p/x").read_text() == "1"
+    result = agent.run(None, tool="sync_remote_to_local",
+                       local_path=str(tmp_path / "back"), remote_path="p/x")
+    assert not result.failed, result
+    assert (tmp_path / "back").read_text() == "1"
+
+
 # --- Guards -----------------------------------------------------------------
 
 @BOTH
@@ -356,6 +453,18 @@ def test_deletion_of_much_needs_a_word(syncer, direction):
     result = syncer.good(direction, delete_extras=True, confirm_delete=True)
     assert result["deleted_files"] == 120
     assert [path.name for path in target.iterdir()] == ["only"]
+
+
+@BOTH
+def test_directories_that_stay_do_not_hide_it(syncer, direction):
+    """A tree of the same shape, and nothing in it: as much of a slip."""
+    source, target = syncer.way(direction)
+    (source / "src").mkdir(parents=True)
+    for n in range(10):
+        write(target / ("src/f%d" % n), "x")
+    result = getattr(syncer, direction)(delete_extras=True)
+    assert result.failed and "confirm_delete" in result["error"], result
+    assert len(list((target / "src").iterdir())) == 10
 
 
 def test_nothing_is_followed(syncer, tmp_path):
@@ -418,6 +527,49 @@ def test_unreadable_files(new_agent, sshd, account, tmp_path):
     assert not result.failed, result
     assert (tmp_path / "l/a").read_text() == "x\n"
     assert {p["path"] for p in result["problems"]} == {"b", "c"}, result
+
+
+def test_a_file_that_changes_does_not_come_with_its_directory(any_host):
+    """It is neither old nor new, and its directory is moved as a whole."""
+    busy = write(any_host.here / "new/busy", os.urandom(15 << 20))
+    write(any_host.here / "new/calm", "1")
+    over = threading.Event()
+
+    def scribble():
+        while not over.wait(0.0005):
+            with open(busy, "ab") as file:
+                file.write(b"x")
+
+    thread = threading.Thread(target=scribble)
+    thread.start()
+    try:
+        def look():
+            shutil.rmtree(any_host.there, ignore_errors=True)
+            result = any_host.good("up")
+            return "problems" in result and result
+        result = rsmcp.until("it changed while it was read", look)
+    finally:
+        over.set()
+        thread.join()
+    assert [p["path"] for p in result["problems"]] == ["new/busy"], result
+    assert "changed" in result["problems"][0]["problem"], result
+    assert [p.name for p in (any_host.there / "new").iterdir()] == ["calm"]
+
+
+def test_only_what_must_move_counts(new_agent, sshd, tmp_path):
+    """A large tree with a small change needs no worker."""
+    syncer = Syncer(new_agent(sshd.entry(), env={
+        "REMOTE_SANDBOX_INLINE_SYNC_MAX_FILES": "10",
+        "REMOTE_SANDBOX_INLINE_SYNC_MAX_BYTES": "1000"}), tmp_path)
+    for n in range(30):
+        write(syncer.here / ("f%d" % n), b"x" * 100)
+    shutil.copytree(syncer.here, syncer.there)
+    for n in range(10):
+        write(syncer.here / ("f%d" % n), b"y" * 100)
+    assert syncer.good("up")["uploaded_files"] == 10
+    assert syncer.good("down")["skipped_files"] == 30
+    write(syncer.here / "f0", b"z" * 1001)
+    assert syncer.up()["mode"] == "background"
 
 
 @needs_root
@@ -592,6 +744,140 @@ def test_a_big_file_goes_on_where_it_was(syncer, sshd, direction):
     assert (target / "big").stat().st_ino == before, "not the same part"
     same(source, target)
     assert done[0] > 2
+
+
+@BOTH
+def test_what_was_left_behind_goes_though_nothing_changed(any_host,
+                                                          direction):
+    source, target = any_host.way(direction)
+    write(source / "a", "one")
+    any_host.good(direction)
+    if direction == "up":
+        left = target / ".rsmcp-s0123456789abcdef"
+        write(left / "d/a", "half")
+        write(left / "pid", "4194305 %s\n" % os.uname().nodename)
+    else:
+        write(target / ".rsmcp-0123456789abcdef", "half")
+    again = any_host.good(direction)
+    assert again["skipped_files"] == 1, again
+    assert [path.name for path in target.iterdir()] == ["a"]
+
+
+def part_name(path, like):
+    """What the part of a big file is called."""
+    h = 1469598103934665603
+    st = like.stat()
+    for byte in b"%s%d.%d" % (path, st.st_size, st.st_mtime_ns):
+        h = (h ^ byte) * 1099511628211 % (1 << 64)
+    return ".rsmcp-p%016x" % h
+
+
+@needs_root
+@BOTH
+def test_a_part_needs_no_room_twice(syncer, tmp_path, direction):
+    """Going on needs room for the rest alone."""
+    source, _ = syncer.way(direction)
+    big = write(source / "big", os.urandom(40 << 20))
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "none", small],
+                   check=True)
+    try:
+        part = write(small / "t" / part_name(b"big", big),
+                     big.read_bytes()[:32 << 20])
+        boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text()
+        write(small / "t" / (part.name + ".done"), boot + "".join(
+            "%d %d\n" % (n << 24, 1 << 24) for n in range(2)))
+        before = part.stat().st_ino
+        where = {"up": "remote_path", "down": "local_path"}[direction]
+        syncer.good(direction, **{where: str(small / "t")})
+        assert (small / "t/big").stat().st_ino == before, "not the same part"
+        same(source, small / "t", dir_times=False)
+        # There is no room for another one.
+        write(source / "more", os.urandom(17 << 20))
+        result = getattr(syncer, direction)(**{where: str(small / "t")})
+        assert result.failed and "free" in result["error"], result
+    finally:
+        subprocess.run(["umount", "-l", small], check=True)
+
+
+def behind(directory, name, script, path=None):
+    """A PATH in which this program is a script; it calls $REAL."""
+    path = str(path or os.environ["PATH"])
+    write(directory / name, "#!/bin/sh\nREAL=%s\n%s\n" % (
+        shutil.which(name, path=path), script), 0o755)
+    return "%s:%s" % (directory, path)
+
+
+@pytest.mark.parametrize("host", list(HOSTS))
+def test_another_run_was_done_with_the_part_first(new_agent, new_sshd,
+                                                  tmp_path, host):
+    """What it put in place is whole, and is not replaced by the rest."""
+    path = behind(tmp_path / "wrap", "dd", """
+$REAL "$@" || exit
+for part in .rsmcp-p????????????????; do
+    [ -s "$part" ] && [ ! -e ../was_here ] || continue
+    cp -p ../here/big big && rm "$part" "$part.done" && : >../was_here
+done""", HOSTS[host](tmp_path))
+    syncer = Syncer(new_agent(new_sshd(env={"PATH": path}).entry(),
+                              env=LARGE), tmp_path)
+    write(syncer.here / "big", os.urandom(17 << 20))
+    result = syncer.good("up")
+    assert (tmp_path / "was_here").exists()
+    assert (syncer.there / "big").read_bytes() == \
+        (syncer.here / "big").read_bytes()
+    assert "another sync" in result["problems"][0]["problem"], result
+    assert result["uploaded_files"] == 0, result
+    assert "problems" not in syncer.good("up")
+    same(syncer.here, syncer.there, **KEPT[host] | {"dir_times": False})
+
+
+@pytest.mark.parametrize("host", list(HOSTS))
+def test_a_part_that_lacks_a_piece_is_not_put_in_place(new_agent, new_sshd,
+                                                       tmp_path, host):
+    """Another run has begun anew what this one takes for whole."""
+    path = behind(tmp_path / "wrap", "tar", """
+for list in ../.rsmcp-p*.done; do
+    [ ! -f "$list" ] || { sed '$d' "$list" >list.new; cat list.new >"$list"; }
+done
+exec $REAL "$@" """, HOSTS[host](tmp_path))
+    server = new_sshd(env={"PATH": path})
+    syncer = Syncer(new_agent(server.entry(), env=LARGE), tmp_path)
+    write(syncer.here / "big", os.urandom(17 << 20))
+    write(syncer.there / "big", b"o" * (17 << 20), mtime=NS)
+    before = describe(syncer.there)
+    result = syncer.good("up")
+    assert "another sync" in result["problems"][0]["problem"], result
+    left = describe(syncer.there)
+    assert {name: left[name] for name in before} == before
+    (tmp_path / "wrap/tar").unlink()
+    assert "problems" not in syncer.good("up")
+    same(syncer.here, syncer.there, **KEPT[host] | {"dir_times": False})
+
+
+@long
+@BOTH
+def test_a_hundred_thousand_files(syncer, direction):
+    source, target = syncer.way(direction)
+    for n in range(100_000):
+        if n % 1000 == 0:
+            (source / ("d%d/e" % (n // 1000))).mkdir(parents=True)
+        (source / ("d%d/e/f%d" % (n // 1000, n))).write_bytes(b"%d" % n)
+    name = "uploaded_files" if direction == "up" else "downloaded_files"
+    arguments = {"tool": "sync_local_to_remote" if direction == "up"
+                 else "sync_remote_to_local",
+                 "local_path": str(syncer.here),
+                 "remote_path": str(syncer.there)}
+    first = syncer.agent.run(None, timeout=600, **arguments)
+    assert not first.failed and first[name] == 100_000, first
+    again = syncer.agent.run(None, timeout=600, **arguments)
+    assert again[name] == 0 and again["skipped_files"] == 100_000, again
+    same(source, target)
+    status = pathlib.Path(
+        "/proc/%d/status" % syncer.agent.server.pid).read_text()
+    peak = int(status.split("VmHWM:")[1].split()[0])
+    print("%d kB at most" % peak)
+    assert peak < 30 * 1024 * SLOW
 
 
 def test_progress(syncer):

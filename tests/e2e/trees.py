@@ -19,8 +19,9 @@ def write(path, content=b"", mode=0o644, mtime=None):
     return path
 
 
-def describe(root, dir_times=True):
-    """What is below it: {name as bytes: what there is to say}."""
+def describe(root, dir_times=True, unit=1):
+    """What is below it: {name as bytes: what there is to say}; mtimes of files
+    in so many nanoseconds."""
     root = os.fsencode(root)
     found = {}
     for place, dirs, files in os.walk(root):
@@ -36,7 +37,7 @@ def describe(root, dir_times=True):
             elif stat.S_ISREG(st.st_mode):
                 with open(path, "rb") as file:
                     found[key] = ("file", stat.S_IMODE(st.st_mode),
-                                  st.st_mtime_ns, file.read())
+                                  st.st_mtime_ns // unit, file.read())
             else:
                 found[key] = ("other",)
     return found

@@ -358,6 +358,17 @@ mode_and_time_are_set_without_following(void **state)
 }
 
 static void
+put_part(const char *name, int days_old)
+{
+	struct timespec t = { .tv_sec =
+		                  time(NULL) - (time_t)days_old * 24 * 3600 };
+	struct timespec times[2] = { t, t };
+
+	put_file(root, name, BYTES("x"));
+	assert_int_equal(utimensat(root, name, times, 0), 0);
+}
+
+static void
 what_was_left_behind_is_swept(void **state)
 {
 	struct beneath_file f;
@@ -373,6 +384,11 @@ what_was_left_behind_is_swept(void **state)
 	    0);
 	put_file(root, "dir/.rsmcp-part", BYTES("x"));
 	put_file(root, "dir/.rsmcp-0123456789abcdefg", BYTES("x"));
+	put_part("dir/.rsmcp-p0123456789abcdef", 6);
+	put_part("dir/.rsmcp-p0123456789abcdef.done", 6);
+	put_part("dir/.rsmcp-p0123456789abcdee", 8);
+	put_part("dir/.rsmcp-p0123456789abcdee.done", 8);
+	put_part("dir/.rsmcp-p0123456789abcdee.other", 8);
 	put_file(root, "dir/file", BYTES("x"));
 	put_dir(root, ".rsmcp-0123456789abcdee");
 	assert_int_equal(beneath_create(root, "dir/new", &f, &err), 0);
@@ -380,7 +396,10 @@ what_was_left_behind_is_swept(void **state)
 	want(&list, "way", ENTRY_DIR, 0);
 	want(&list, "gone", ENTRY_DIR, 0);
 	beneath_sweep(root, &list);
-	assert_int_equal(names_in(root, "dir"), 4);
+	assert_int_equal(names_in(root, "dir"), 7);
+	assert_false(is_there(root, "dir/.rsmcp-p0123456789abcdee"));
+	assert_false(is_there(root, "dir/.rsmcp-p0123456789abcdee.done"));
+	assert_true(is_there(root, "dir/.rsmcp-p0123456789abcdee.other"));
 	assert_false(is_there(root, ".rsmcp-0123456789abcdef"));
 	assert_true(is_there(root, ".rsmcp-0123456789abcdee"));
 	assert_true(is_there(root, "not listed/.rsmcp-0123456789abcdef"));

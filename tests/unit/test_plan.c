@@ -330,6 +330,17 @@ knows_a_slip(void **state)
 	assert_true(plan_deletes_much(&p));
 	p = (struct plan){ .target_count = 1, .deleted_files = 1 };
 	assert_true(plan_deletes_much(&p));
+	/* Directories that stay are no comfort. */
+	p = (struct plan){ .target_count = 50,
+		.target_dirs = 10,
+		.deleted_files = 40 };
+	assert_true(plan_deletes_much(&p));
+	p.deleted_files = 39;
+	assert_false(plan_deletes_much(&p));
+	p = (struct plan){ .target_count = 3,
+		.target_dirs = 3,
+		.deleted_dirs = 1 };
+	assert_false(plan_deletes_much(&p));
 	p = (struct plan){ 0 };
 	assert_false(plan_deletes_much(&p));
 }

@@ -65,7 +65,8 @@ fake_sync(struct link *link, const struct sync_request *req,
 	struct sync_progress p = { .phase = "uploading",
 		.path = "dir/\xff file",
 		.files_total = 1000,
-		.bytes_total = 1000000 };
+		.bytes_total = 1000000,
+		.problems = 3 };
 	const char *what = req->remote_path;
 	int64_t end = clock_ms() + 60000;
 
@@ -352,6 +353,7 @@ it_tells_how_far_it_is(void **state)
 	assert_true(int_in(p, "files_done") > 0);
 	assert_int_equal(int_in(p, "files_total"), 1000);
 	assert_int_equal(int_in(p, "bytes_total"), 1000000);
+	assert_int_equal(int_in(p, "problem_count"), 3);
 	assert_true(int_in(p, "eta_s") > 0);
 	json_decref(o);
 	json_decref(cancel(id));
