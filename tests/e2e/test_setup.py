@@ -143,6 +143,23 @@ def test_a_file_that_is_not_there_yet(home, setup):
     assert not (home.home / ".gemini").exists()
 
 
+def test_an_agent_that_a_client_would_keep_from_us_is_passed_on(home, setup):
+    """By its name: its path is another one tomorrow."""
+    home.more["SSH_AUTH_SOCK"] = "/tmp/ssh-x/agent.7"
+    paths = {client: write(home, client) for client in CLIENTS}
+    setup("--client", "codex", "--client", "gemini", "--client", "cursor")
+    assert registered("codex", paths["codex"])["env_vars"] == [
+        "SSH_AUTH_SOCK"]
+    assert registered("gemini", paths["gemini"])["env"] == {
+        "SSH_AUTH_SOCK": "$SSH_AUTH_SOCK"}
+    assert "env" not in registered("cursor", paths["cursor"])
+    # What the user made of it stays.
+    text = text_of(paths["codex"]).replace('"SSH_AUTH_SOCK"', "")
+    paths["codex"].write_text(text)
+    setup("--client", "codex")
+    assert text_of(paths["codex"]) == text
+
+
 def test_an_entry_of_the_user_keeps_what_else_it_has(home, setup):
     path = write(home, "cursor")
     path.write_text(json.dumps({"mcpServers": {NAME: {
