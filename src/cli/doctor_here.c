@@ -37,7 +37,7 @@ static void
 check_ssh(json_t *list, const struct until *until)
 {
 	static const char todo[] =
-	    "install OpenSSH's client, version 7.6 or newer: apt install "
+	    "install OpenSSH's client, version 8.4 or newer: apt install "
 	    "openssh-client, or brew install openssh";
 	json_t *argv = json_pack("[ss]", "ssh", "-V");
 	struct proc_result res;

@@ -362,7 +362,9 @@ def test_workdir_of_somebody_else(sshd, account, doctor):
 
 def test_no_ssh(home, sshd, doctor, tmp_path):
     report = doctor(sshd.entry(), env={"PATH": str(tmp_path)})
-    report.failed("ssh", "ssh", "openssh-client")
+    line = report.failed("ssh", "ssh", "openssh-client")
+    # Both name the version that is needed.
+    assert "8.4 or newer" in line["found"] and "8.4 or newer" in line["todo"]
 
 
 def test_configuration(home, sshd, doctor):
