@@ -143,6 +143,16 @@ def test_a_file_that_is_not_there_yet(home, setup):
     assert not (home.home / ".gemini").exists()
 
 
+def test_no_client_at_all(home, setup):
+    for option in ("--client", "all"), ("--remove",):
+        assert "No client was found on this machine; --client registers " \
+            "with one all the same: claude-code, codex, gemini, vscode, " \
+            "cursor.\n" in setup(*option).stdout
+    assert "No client" not in setup("--client", "none").stdout
+    assert "No client" not in setup("--client", "cursor").stdout
+    assert "No client" not in setup("--client", "all").stdout
+
+
 def test_an_agent_that_a_client_would_keep_from_us_is_passed_on(home, setup):
     """By its name: its path is another one tomorrow."""
     home.more["SSH_AUTH_SOCK"] = "/tmp/ssh-x/agent.7"
