@@ -450,7 +450,8 @@ def test_yes_asks_nothing(home, setup):
 def test_the_client_reads_it(home, client, program, list_command):
     npm_clients.needs(program)
     npm_clients.trust(home.home)
-    path = {"PATH": npm_clients.path()}
+    # With an agent, which some are told to pass on.
+    path = {"PATH": npm_clients.path(), "SSH_AUTH_SOCK": "/nowhere"}
     if client != "claude-code":
         write(home, client)
 
