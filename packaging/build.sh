@@ -103,6 +103,7 @@ make_wheel()
 		fill packaging/wheel/METADATA.in
 		echo
 		cat packaging/about.md
+		printf '\n<!-- mcp-name: %s -->\n' "$mcp_name"
 	} >"$work/wheel/METADATA"
 	rm -f "$out"/remote_sandbox_mcp-*.whl
 	python3 packaging/wheel/build.py "$work/wheel/METADATA" LICENSE \

@@ -4,8 +4,8 @@
     check_readme.py [ROOT]
 
 Both have the same sections in the same order; in each the same code blocks
-(comments aside), the same words in backquotes, as many rows of tables, and the
-same links to files, which exist. Prints one line for each finding and exits 1.
+(comments aside), the same words in backquotes, as many rows of tables, the same
+figures, and the same links to files, which exist. Prints one line for each finding and exits 1.
 """
 
 import os
@@ -16,6 +16,7 @@ from sources import report
 
 ORIGINAL, TRANSLATION = "README.md", "README.zh-CN.md"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+FIGURE = re.compile(r"(?<![\w.])\d+(?:[.]\d+)*")
 
 
 class Section:
@@ -30,6 +31,7 @@ class Section:
         prose = FENCE.sub("", text)
         self.words = set(re.findall(r"`([^`]+)`", prose))
         self.rows = len(re.findall(r"^\|", prose, re.M))
+        self.figures = sorted(FIGURE.findall(prose))
         links = re.findall(r"\]\(([^)#]+)\)", prose)
         self.links = {link for link in links if "://" not in link
                       and link not in (ORIGINAL, TRANSLATION)}
@@ -62,6 +64,8 @@ def difference(ours, theirs):
             yield "has %s, which '%s' has not" % (word, ours.heading)
     if ours.rows != theirs.rows:
         yield "has other rows of tables than '%s'" % ours.heading
+    if ours.figures != theirs.figures:
+        yield "has other figures than '%s'" % ours.heading
 
 
 def main():

@@ -15,6 +15,7 @@
 
 #define COMMAND_MS 60000
 #define TOML_SECTION "mcp_servers"
+#define AGENT "SSH_AUTH_SOCK"
 
 /* --- where things are -----------------------------------------------------
  */
@@ -73,10 +74,11 @@ const struct client client_table[] = {
 	    "mcpServers", .typed = true, .own_command = true,
 	    .then = "'claude mcp list' shows it; sessions that run now must be "
 	            "started anew" },
-	{ "codex", "Codex", "codex", ".codex", codex_file,
+	{ "codex", "Codex", "codex", ".codex", codex_file, .no_agent = true,
 	    .then = "'codex mcp list' shows it" },
 	{ "gemini", "Gemini CLI", "gemini", ".gemini", gemini_file,
-	    "mcpServers", .then = "'gemini mcp list' shows it" },
+	    "mcpServers", .no_agent = true,
+	    .then = "'gemini mcp list' shows it" },
 	{ "vscode", "VS Code", "code", VSCODE_DIR, vscode_file, "servers",
 	    .typed = true,
 	    .then = "'MCP: List Servers' in its command palette shows it" },
@@ -143,6 +145,13 @@ same_args(const json_t *a, const json_t *b)
 	return json_equal(a, b);
 }
 
+/* The user has an agent that this client keeps from us. */
+static bool
+lacks_agent(const struct client *c)
+{
+	return c->no_agent && !str_blank(getenv(AGENT));
+}
+
 static json_t *
 whole_entry(const struct client *c, const struct server_entry *e)
 {
@@ -153,6 +162,9 @@ whole_entry(const struct client *c, const struct server_entry *e)
 	json_object_set_new(o, "command", json_string(e->command));
 	if (json_array_size(e->args) > 0)
 		json_object_set(o, "args", e->args);
+	if (lacks_agent(c))
+		json_object_set_new(o, "env",
+		    json_pack("{s:s}", AGENT, "$" AGENT));
 	return o;
 }
 
@@ -213,25 +225,29 @@ change_json(const struct client *c, const struct server_entry *e, bool forget,
 }
 
 static int
-change_toml(const struct server_entry *e, bool forget, struct change *ch,
-    struct err *err)
+change_toml(const struct client *c, const struct server_entry *e, bool forget,
+    struct change *ch, struct err *err)
 {
 	const char *const table[] = { TOML_SECTION, e->name, NULL };
 	const char *const args[] = { TOML_SECTION, e->name, "args", NULL };
 	const struct buf *before = &ch->before;
 	json_t *values;
-	bool has;
+	bool known, has;
 	int rc;
 
 	if (forget)
 		return toml_remove(&ch->after, before->data, before->len, table,
 		    err);
-	if (toml_has(before->data, before->len, args, &has, err) == -1)
+	if (toml_has(before->data, before->len, table, &known, err) == -1 ||
+	    toml_has(before->data, before->len, args, &has, err) == -1)
 		return -1;
 	values = json_object();
 	json_object_set_new(values, "command", json_string(e->command));
 	if (has || json_array_size(e->args) > 0)
 		json_object_set(values, "args", e->args);
+	if (!known && lacks_agent(c))
+		json_object_set_new(values, "env_vars",
+		    json_pack("[s]", AGENT));
 	rc =
 	    toml_set(&ch->after, before->data, before->len, table, values, err);
 	json_decref(values);
@@ -250,7 +266,7 @@ client_change(const struct client *c, const char *home,
 	if (rc == -1)
 		return -1;
 	rc = c->section != NULL ? change_json(c, e, forget, out, err)
-	                        : change_toml(e, forget, out, err);
+	                        : change_toml(c, e, forget, out, err);
 	return rc == -1 ? err_wrap(err, "%s", out->path) : 0;
 }
 

@@ -22,6 +22,7 @@ struct client {
 	const char *section; /* its list of servers; NULL: it is TOML */
 	bool typed;          /* entries say "type": "stdio" */
 	bool own_command;    /* PROGRAM mcp add, if it is there */
+	bool no_agent;       /* starts servers without SSH_AUTH_SOCK */
 	const char *then;    /* what the user does next */
 };
 

@@ -175,14 +175,14 @@ const struct command command_doctor = {
 	.usage = "[SANDBOX] [--config FILE] [--json]",
 	.summary = "Find out why a sandbox does not work, and what to do",
 	.help =
-	    "Looks at this machine (ssh, configuration, files with secrets, "
-	    "database,\n"
-	    "watchdog) and then at SANDBOX, or at all of them side by side: "
-	    "name, TCP,\n"
-	    "key exchange, host key, login, sessions, shell, tools, disk and "
-	    "clock.\n"
-	    "Each line is ok, warning or failed; behind -> stands what to "
-	    "do.\n\n"
+	    "Looks at this machine (ssh and its agent, configuration, files "
+	    "with secrets,\n"
+	    "database, watchdog) and then at SANDBOX, or at all of them side "
+	    "by side:\n"
+	    "name, TCP, key exchange, host key, login, sessions, shell, tools, "
+	    "disk and\n"
+	    "clock. Each line is ok, warning or failed; behind -> stands what "
+	    "to do.\n\n"
 	    "  --config FILE  read sandboxes from FILE\n"
 	    "  --json         for scripts\n\n"
 	    "Exit status: 0 nothing failed, 1 something did, 2 wrong usage.\n",

@@ -14,6 +14,7 @@
 #include "cli/report.h"
 #include "config/dirs.h"
 #include "config/keep.h"
+#include "ssh/agent.h"
 #include "ssh/sshrun.h"
 #include "store/db.h"
 #include "watch/service.h"
@@ -37,7 +38,7 @@ static void
 check_ssh(json_t *list, const struct until *until)
 {
 	static const char todo[] =
-	    "install OpenSSH's client, version 7.6 or newer: apt install "
+	    "install OpenSSH's client, version 8.4 or newer: apt install "
 	    "openssh-client, or brew install openssh";
 	json_t *argv = json_pack("[ss]", "ssh", "-V");
 	struct proc_result res;
@@ -51,6 +52,33 @@ check_ssh(json_t *list, const struct until *until)
 		proc_result_free(&res);
 	}
 	json_decref(argv);
+}
+
+/* Clients are not this shell: what they do not hand on cannot be seen from
+ * here, so it is said. */
+static void
+check_agent(json_t *list)
+{
+	const char *variable = getenv("SSH_AUTH_SOCK");
+	char *found = agent_find();
+
+	if (found != NULL)
+		report_add(list, "agent", REPORT_OK, NULL,
+		    "%s, found without SSH_AUTH_SOCK", found);
+	else if (agent_there())
+		report_add(list, "agent", REPORT_OK, NULL,
+		    "%s; servers see it only if their client passes "
+		    "SSH_AUTH_SOCK on, as setup tells it to",
+		    variable);
+	else if (!str_blank(variable))
+		report_add(list, "agent", REPORT_WARNING,
+		    "start one (eval \"$(ssh-agent)\"; ssh-add), or unset "
+		    "SSH_AUTH_SOCK",
+		    "SSH_AUTH_SOCK is %s, and there is none", variable);
+	else
+		report_add(list, "agent", REPORT_OK, NULL,
+		    "none: keys come from files");
+	free(found);
 }
 
 /* --- configuration and secrets --------------------------------------------
@@ -256,6 +284,7 @@ doctor_here(const struct config *c, const char *config_file,
 
 	config_sources(&src, config_file, &path);
 	check_ssh(list, until);
+	check_agent(list);
 	check_config(list, c, path);
 	check_secrets(list, c, path);
 	status = service_status(&soon, &err);

@@ -72,6 +72,8 @@ print_old(const struct request *r, int64_t *last, const struct until *until,
 			*last = list[i - 1].id;
 	}
 	events_free(list, count);
+	if (*last == 0 && !r->as_json && !r->follow)
+		puts("Nothing has happened to watched jobs.");
 	return 0;
 }
 

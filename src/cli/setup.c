@@ -95,10 +95,13 @@ add_client(struct setup *s, const char *name)
 		s->clients = json_array();
 	if (strcmp(name, "none") == 0)
 		return 0;
+	s->no_client = strcmp(name, "all") == 0;
 	for (c = client_table; c->name != NULL; c++) {
 		if (strcmp(name, c->name) == 0 ||
-		    (strcmp(name, "all") == 0 && client_there(c, s->home)))
+		    (strcmp(name, "all") == 0 && client_there(c, s->home))) {
 			json_array_append_new(s->clients, json_string(c->name));
+			s->no_client = false;
+		}
 	}
 	if (strcmp(name, "all") == 0 || client_find(name) != NULL)
 		return 0;

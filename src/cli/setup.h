@@ -20,7 +20,8 @@ struct setup {
 	const char *command;     /* what they are to start, or NULL: us */
 	const char *home;
 	bool dry_run, remove, no_test;
-	bool ask; /* there is somebody to ask */
+	bool no_client; /* all that are here were meant, and none is */
+	bool ask;       /* there is somebody to ask */
 	struct until until;
 };
 

@@ -94,6 +94,17 @@ one_client(const struct setup *s, const struct client *c,
 	return rc;
 }
 
+static void
+tell_no_client(void)
+{
+	const struct client *c;
+
+	printf("No client was found on this machine; --client registers with "
+	       "one all the same:");
+	for (c = client_table; c->name != NULL; c++)
+		printf(" %s%s", c->name, c[1].name != NULL ? "," : ".\n");
+}
+
 int
 setup_clients(const struct setup *s, struct err *err)
 {
@@ -102,6 +113,8 @@ setup_clients(const struct setup *s, struct err *err)
 	const json_t *name;
 	size_t i, wrong = 0;
 
+	if (s->no_client)
+		tell_no_client();
 	if (self == NULL)
 		return err_set(err, ERR_NOT_FOUND,
 		    "cannot find our own program; name it by --command");
@@ -136,9 +149,11 @@ setup_choose_clients(struct setup *s)
 	char *prompt;
 
 	s->clients = json_array();
+	s->no_client = true;
 	for (c = client_table; c->name != NULL; c++) {
 		if (!client_there(c, s->home))
 			continue;
+		s->no_client = false;
 		prompt = xasprintf("%s %s?",
 		    s->remove ? "Remove the server from" : "Register with",
 		    c->title);

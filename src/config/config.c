@@ -377,10 +377,11 @@ none_usable(const struct config *c, struct err *err)
 		    "all problems)",
 		    json_string_value(json_array_get(c->problems, 0)));
 	return err_set(err, ERR_NOT_FOUND,
-	    "no sandboxes are configured; set REMOTE_SANDBOX_LIST to a JSON "
-	    "array such as [{\"name\": \"gpu1\", \"host\": \"gpu1\"}] in the "
-	    "environment of this server, or write it to its config.json; or "
-	    "set SSH_HOST to one machine that ssh knows");
+	    "no sandboxes are configured; 'remote-sandbox-mcp setup' adds one, "
+	    "or write a JSON array such as [{\"host\": \"gpu1\"}] to "
+	    "~/.config/remote-sandbox-mcp/config.json or into the variable "
+	    "REMOTE_SANDBOX_LIST of this server; or set SSH_HOST to one "
+	    "machine that ssh knows");
 }
 
 const struct sandbox *

@@ -17,6 +17,19 @@ is_our_socket(const char *path)
 	    st.st_uid == geteuid();
 }
 
+/* Does the variable name an agent, or say that there is to be none?  What a
+ * client could not fill in ("$SSH_AUTH_SOCK") and what is left of an agent that
+ * has ended do neither. */
+static bool
+tells(const char *variable)
+{
+	struct stat st;
+
+	return variable != NULL &&
+	    (variable[0] == '\0' ||
+	        (stat(variable, &st) == 0 && S_ISSOCK(st.st_mode)));
+}
+
 char *
 agent_find(void)
 {
@@ -27,7 +40,7 @@ agent_find(void)
 	char *dir, *path;
 	size_t i;
 
-	if (getenv("SSH_AUTH_SOCK") != NULL)
+	if (tells(getenv("SSH_AUTH_SOCK")))
 		return NULL;
 	dir = xdg != NULL ? xstrdup(xdg)
 	                  : xasprintf("/run/user/%ld", (long)geteuid());
@@ -41,4 +54,19 @@ agent_find(void)
 	}
 	free(dir);
 	return NULL;
+}
+
+bool
+agent_there(void)
+{
+	const char *variable = getenv("SSH_AUTH_SOCK");
+	char *found;
+	bool there;
+
+	if (variable != NULL && tells(variable))
+		return variable[0] != '\0';
+	found = agent_find();
+	there = found != NULL;
+	free(found);
+	return there;
 }

@@ -170,7 +170,8 @@ static void
 key_trouble(const char *text, char *out, size_t size)
 {
 	static const char *const words[] = { "Load key", "no such identity",
-		"not accessible", "agent refused operation", NULL };
+		"not accessible", "agent refused operation",
+		"no ssh agent was found", NULL };
 	size_t i;
 
 	out[0] = '\0';

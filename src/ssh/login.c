@@ -13,6 +13,7 @@
 #include "base/self.h"
 #include "base/str.h"
 #include "config/dirs.h"
+#include "ssh/agent.h"
 #include "ssh/askpass.h"
 #include "ssh/explain.h"
 #include "ssh/hostkeys.h"
@@ -333,6 +334,19 @@ add_remembered(struct attempt *a, struct buf *text, const struct until *until)
 	buf_free(&print);
 }
 
+/* Nor that it has no agent, which many clients keep from the servers that they
+ * start: what works in the user's shell fails here. */
+static void
+add_agent(const struct sandbox *sb, struct buf *text)
+{
+	if (sb->key_file == NULL && !secret_given(&sb->password) &&
+	    sb->password_command == NULL && !agent_there() &&
+	    strstr(text->data, "Permission denied (") != NULL)
+		buf_adds(text,
+		    "\nno ssh agent was found by SSH_AUTH_SOCK, "
+		    "which some clients do not hand on\n");
+}
+
 /*
  * Run ssh, as a master or to learn why one failed, with its own words in a
  * file: what comes on stderr may as well be the server's banner.  Appends the
@@ -388,6 +402,7 @@ explain_failure(struct attempt *a, struct buf *said, const struct until *until,
 		json_decref(argv);
 	}
 	add_remembered(a, said, until);
+	add_agent(a->sb, said);
 	return explain_login(a->sb, said->data, err);
 }
 

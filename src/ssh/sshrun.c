@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/self.h"
+#include "base/str.h"
 #include "ssh/agent.h"
 
 #define TEXT_MAX 65536
@@ -65,7 +66,8 @@ child_env(const struct askpass *ask)
 	char **e;
 
 	for (e = environ; *e != NULL; e++) {
-		if (!env_dropped(*e))
+		if (!env_dropped(*e) &&
+		    (agent == NULL || !str_starts(*e, "SSH_AUTH_SOCK=")))
 			json_array_append_new(env, json_string_nocheck(*e));
 	}
 	if (agent != NULL)

@@ -184,7 +184,7 @@ check(struct call *call, const struct check_args *a, json_t **result,
 		    "list_background_tasks tells which there are");
 	grep = expression_new(a->grep, err);
 	if (grep == NULL)
-		return -1;
+		return err_wrap(err, "grep");
 	rc = look(call, a, link, grep, result, err);
 	free(grep);
 	if (rc == 0)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/str.h"
 
 #define SIZE_LIMIT 500
 #define DEPTH_MAX 10
@@ -70,6 +71,9 @@ add_expression(struct buf *out, const char *at)
 		} else if (at[0] == '\\' && at[1] != '\0') {
 			buf_add(out, at, 2);
 			at += 2;
+		} else if (str_starts(at, "(?:")) {
+			buf_addc(out, *at); /* nobody asks for its groups */
+			at += 3;
 		} else {
 			buf_addc(out, *at++);
 		}
@@ -167,7 +171,7 @@ expression_new(const char *given, struct err *err)
 	if (too_much(out.data)) {
 		buf_free(&out);
 		err_set(err, ERR_INVALID,
-		    "grep: too long, or too many repetitions: %.100s", given);
+		    "too long, or too many repetitions: %.100s", given);
 		return NULL;
 	}
 	rc = regcomp(&re, out.data, REG_EXTENDED | REG_NOSUB);
@@ -175,14 +179,14 @@ expression_new(const char *given, struct err *err)
 		regerror(rc, &re, why, sizeof(why));
 		buf_free(&out);
 		err_set(err, ERR_INVALID,
-		    "grep: '%.200s' is no extended regular expression: %s",
-		    given, why);
+		    "'%.200s' is no extended regular expression: %s", given,
+		    why);
 		return NULL;
 	}
 	regfree(&re);
 	if (strchr(out.data, '\n') == NULL)
 		return buf_take(&out);
 	buf_free(&out);
-	err_set(err, ERR_INVALID, "grep: must not hold a newline");
+	err_set(err, ERR_INVALID, "must not hold a newline");
 	return NULL;
 }

@@ -126,7 +126,7 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 		return -1;
 	filter = expression_new(a->filter, err);
 	if (filter == NULL)
-		return -1;
+		return err_wrap(err, "filter");
 	rc = job_look(link,
 	    &(struct job_look){
 	        .name = name,

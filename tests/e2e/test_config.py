@@ -93,6 +93,7 @@ def test_nothing_configured(home):
 def test_every_tool_says_what_to_do(home, tool, arguments):
     empty = home.call(tool, **arguments)
     assert empty.failed and "REMOTE_SANDBOX_LIST" in empty["error"]
+    assert "'remote-sandbox-mcp setup' adds one" in empty["error"]
     broken = home.call(tool, '[{"host": "x"', **arguments)
     assert broken.failed
     assert "Sandbox configuration error" in broken["error"]

@@ -18,7 +18,7 @@ CHECKS = ["address", "dns", "tcp", "key exchange", "host key", "methods",
           "login", "shell", "noise", "sessions", "bash", "tar", "find",
           "tmux", "timeout", "rsync", "nvidia-smi", "slurm", "workdir",
           "disk", "clock"]
-HERE = ["ssh", "config", "secrets", "store", "watchdog"]
+HERE = ["ssh", "agent", "config", "secrets", "store", "watchdog"]
 
 
 class Report:
@@ -362,7 +362,27 @@ def test_workdir_of_somebody_else(sshd, account, doctor):
 
 def test_no_ssh(home, sshd, doctor, tmp_path):
     report = doctor(sshd.entry(), env={"PATH": str(tmp_path)})
-    report.failed("ssh", "ssh", "openssh-client")
+    line = report.failed("ssh", "ssh", "openssh-client")
+    # Both name the version that is needed.
+    assert "8.4 or newer" in line["found"] and "8.4 or newer" in line["todo"]
+
+
+def test_agent(home, doctor):
+    def found(state, **env):
+        return doctor(env=env).line("agent", state)["found"]
+
+    assert "none" in found("ok")
+    gone = str(home.run / "gone")
+    line = doctor(env={"SSH_AUTH_SOCK": gone}).line("agent", "warning")
+    assert gone in line["found"] and "ssh-agent" in line["todo"]
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(str(home.run / "mine"))
+        assert "passes SSH_AUTH_SOCK on" in found(
+            "ok", SSH_AUTH_SOCK=str(home.run / "mine"))
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(str(home.run / "ssh-agent.socket"))
+        assert "found without SSH_AUTH_SOCK" in found("ok")
+        assert "found without" in found("ok", SSH_AUTH_SOCK=gone)
 
 
 def test_configuration(home, sshd, doctor):

@@ -26,5 +26,11 @@ def test_first_steps(home, sshd):
              for line in report["sandboxes"][0]["checks"]}
     assert lines["login"] == lines["shell"] == lines["clock"] == "ok"
 
+    # What has nothing to tell says so, to people.
+    assert home.command("watches").stdout == "Nothing is watched.\n"
+    assert home.command("events").stdout == \
+        "Nothing has happened to watched jobs.\n"
+    assert home.command("events", "--json").stdout == ""
+
     done = home.command("completion", "--words", "--", "doctor", "b")
     assert done.stdout == "box\t127.0.0.1\n"

@@ -424,7 +424,15 @@ def test_agent(home, sshd, key_agent):
 
 def test_neither_key_nor_password(home, sshd):
     fails(hello(home, sshd.entry(key_file=None)), "refused the login",
-          "keys of your ssh configuration and agent")
+          "keys of your ssh configuration and agent",
+          "no ssh agent was found by SSH_AUTH_SOCK")
+
+
+def test_agent_without_the_key(home, sshd, key_agent):
+    home.more["SSH_AUTH_SOCK"] = key_agent.socket
+    error = fails(hello(home, sshd.entry(key_file=None)), "refused the login",
+                  "keys of your ssh configuration and agent")
+    assert "no ssh agent" not in error
 
 
 @pytest.mark.parametrize("place", ["ssh-agent.socket", "openssh_agent",
@@ -434,6 +442,21 @@ def test_agent_without_the_variable(home, sshd, new_key_agent, place):
     (home.run / place).parent.mkdir(exist_ok=True)
     new_key_agent(home.run / place).add(sshd.key)
     works(hello(home, sshd.entry(key_file=None)))
+
+
+@pytest.mark.parametrize("value", ["$SSH_AUTH_SOCK", "/nowhere/agent.1"])
+def test_agent_with_a_variable_that_names_none(home, sshd, new_key_agent,
+                                               value):
+    """As a client hands it on that has none itself."""
+    new_key_agent(home.run / "ssh-agent.socket").add(sshd.key)
+    home.more["SSH_AUTH_SOCK"] = value
+    works(hello(home, sshd.entry(key_file=None)))
+
+
+def test_agent_that_is_not_wanted(home, sshd, new_key_agent):
+    new_key_agent(home.run / "ssh-agent.socket").add(sshd.key)
+    home.more["SSH_AUTH_SOCK"] = ""
+    fails(hello(home, sshd.entry(key_file=None)), "refused the login")
 
 
 def test_alias(home, sshd):

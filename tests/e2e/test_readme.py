@@ -84,6 +84,21 @@ def test_other_clients_can_be_set_up_as_the_readme_says(
     assert not connects or "Connected" in listed
 
 
+def test_every_variable_is_in_the_readme_and_in_the_manual():
+    """Those that the program reads, and no others."""
+    named = re.compile(r"\b(?:REMOTE_SANDBOX|SSH)_[A-Z_]*[A-Z]\b")
+    read = set()
+    for path in (ROOT / "src").rglob("*.[ch]"):
+        read |= set(re.findall(r'"(%s)"' % named.pattern, path.read_text()))
+    # ssh's own.
+    read = {n for n in read if not n.startswith("SSH_A")}
+    assert "REMOTE_SANDBOX_INLINE_SYNC_MAX_FILES" in read
+    table = re.search(r"^### Environment\n(.*?)^#", README, re.M | re.S)[1]
+    manual = (ROOT / "man/remote-sandbox-mcp.1").read_text()
+    assert read == set(named.findall(table))
+    assert read <= set(named.findall(manual))
+
+
 def test_the_readme_names_every_tool():
     listed = subprocess.run([rsmcp.SERVER, "tools", "--json"], text=True,
                             capture_output=True, check=True,

@@ -143,6 +143,33 @@ def test_a_file_that_is_not_there_yet(home, setup):
     assert not (home.home / ".gemini").exists()
 
 
+def test_no_client_at_all(home, setup):
+    for option in ("--client", "all"), ("--remove",):
+        assert "No client was found on this machine; --client registers " \
+            "with one all the same: claude-code, codex, gemini, vscode, " \
+            "cursor.\n" in setup(*option).stdout
+    assert "No client" not in setup("--client", "none").stdout
+    assert "No client" not in setup("--client", "cursor").stdout
+    assert "No client" not in setup("--client", "all").stdout
+
+
+def test_an_agent_that_a_client_would_keep_from_us_is_passed_on(home, setup):
+    """By its name: its path is another one tomorrow."""
+    home.more["SSH_AUTH_SOCK"] = "/tmp/ssh-x/agent.7"
+    paths = {client: write(home, client) for client in CLIENTS}
+    setup("--client", "codex", "--client", "gemini", "--client", "cursor")
+    assert registered("codex", paths["codex"])["env_vars"] == [
+        "SSH_AUTH_SOCK"]
+    assert registered("gemini", paths["gemini"])["env"] == {
+        "SSH_AUTH_SOCK": "$SSH_AUTH_SOCK"}
+    assert "env" not in registered("cursor", paths["cursor"])
+    # What the user made of it stays.
+    text = text_of(paths["codex"]).replace('"SSH_AUTH_SOCK"', "")
+    paths["codex"].write_text(text)
+    setup("--client", "codex")
+    assert text_of(paths["codex"]) == text
+
+
 def test_an_entry_of_the_user_keeps_what_else_it_has(home, setup):
     path = write(home, "cursor")
     path.write_text(json.dumps({"mcpServers": {NAME: {
@@ -423,7 +450,8 @@ def test_yes_asks_nothing(home, setup):
 def test_the_client_reads_it(home, client, program, list_command):
     npm_clients.needs(program)
     npm_clients.trust(home.home)
-    path = {"PATH": npm_clients.path()}
+    # With an agent, which some are told to pass on.
+    path = {"PATH": npm_clients.path(), "SSH_AUTH_SOCK": "/nowhere"}
     if client != "claude-code":
         write(home, client)
 

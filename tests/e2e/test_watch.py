@@ -308,7 +308,8 @@ def test_watches_and_events_for_people(watched):
     assert "failed" in events and events.count("\n") == 1
     [event] = watched.home.command("events", "--json").stdout.splitlines()
     assert json.loads(event)["event_type"] == "failed"
-    assert watched.home.command("events", "--watch", "9").stdout == ""
+    for none in (["--watch", "9"], ["--limit", "0"]):
+        assert watched.home.command("events", *none).stdout == ""
     for wrong in (["watch"], ["watch", "show", "x"], ["watches", "x"],
                   ["events", "--limit", "-1"]):
         assert watched.home.command(*wrong).returncode == 2

@@ -58,6 +58,8 @@ run it    # a comment
 
 ## Part
 
+It takes 1.5 s.
+
 | `a` | b |
 """
 
@@ -88,6 +90,7 @@ def test_a_translation_has_other_prose_and_comments(readmes):
     ("Texte", "`plus`", "has plus, which"),
     ("docs/x.md", "docs/y.md", "lacks docs/x.md"),
     ("| `a` | b |\n", "| `a` | b |\n| c | d |\n", "has other rows"),
+    ("1.5 s", "1.4 s", "has other figures"),
     ("## Part", "### Part", "is a section of another level"),
     ("## Part", "## More\n\n## Part", "has 3 sections"),
 ])

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import tarfile
+import zipfile
 
 import pack
 
@@ -52,6 +53,14 @@ def test_the_npm_package_carries_the_same_name():
     assert about["mcpName"] == described()["name"]
     assert about["version"] == pack.VERSION
     assert set(about["optionalDependencies"].values()) == {pack.VERSION}
+
+
+# By this line the registry knows that a package of PyPI is its publisher's.
+def test_the_wheel_says_that_name_in_its_description():
+    with zipfile.ZipFile(pack.find("*.whl")) as wheel:
+        about = wheel.read("remote_sandbox_mcp-%s.dist-info/METADATA"
+                           % pack.VERSION).decode()
+    assert "mcp-name: %s " % described()["name"] in about.partition("\n\n")[2]
 
 
 def test_the_formula_is_ruby():

@@ -5,6 +5,7 @@ import pytest
 import pack
 
 BUILD = pack.TREE / "build/static"
+SKILL = pack.TREE / "skills/remote-sandbox-script-exec"
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +28,9 @@ def test_program_and_manuals_are_where_they_are_looked_for(stage):
     (BUILD / "completions/zsh", "zsh/site-functions/_remote-sandbox-mcp"),
     (BUILD / "completions/fish",
      "fish/vendor_completions.d/remote-sandbox-mcp.fish"),
-    (pack.TREE / "skills/remote-sandbox-script-exec/SKILL.md",
-     "remote-sandbox-mcp/skills/remote-sandbox-script-exec/SKILL.md"),
+    *((SKILL / name, "remote-sandbox-mcp/skills/%s/%s" % (SKILL.name, name))
+      for name in ("SKILL.md", "references/remote-runbook.md",
+                   "agents/openai.yaml")),
 ])
 def test_what_shells_and_agents_look_for_is_there(stage, source, place):
     installed = (stage / "share" / place).read_bytes()

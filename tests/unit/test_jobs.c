@@ -30,6 +30,7 @@ expressions_are_spelled_out(void **state)
 	becomes("[a\\-z]", "[a\\-z]");
 	becomes("\\\\d", "\\\\d");
 	becomes("\\b", "\\b");
+	becomes("(?:a|b)c\\(?:[(?:]", "(a|b)c\\(?:[(?:]");
 	becomes("(a+ b+ c+ d+ e+ f+ g+ h+ i+ j+ k+ l+ m+){3}",
 	    "(a+ b+ c+ d+ e+ f+ g+ h+ i+ j+ k+ l+ m+){3}");
 	becomes("x{1,100}", "x{1,100}");
@@ -49,7 +50,7 @@ bad_expressions_are_refused(void **state)
 	(void)state;
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_null(expression_new(bad[i], &err));
-		assert_int_equal(strncmp(err.msg, "grep: ", 6), 0);
+		assert_true(err.code == ERR_INVALID && err.msg[0] != '\0');
 	}
 }
 
