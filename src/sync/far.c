@@ -292,14 +292,21 @@ far_have_pieces(struct buf *out, const struct far_root *r, const char *part)
 	    "read -r i </proc/sys/kernel/random/boot_id; "
 	    "[ ! -f $P ] || read -r j 2>/dev/null <$P.done; "
 	    "if [ \"$i\" != \"$j\" ]; then (umask 077; : >$P && "
-	    "echo \"$i\" >$P.done) || exit 4; fi; cat $P.done",
+	    "echo \"$i\" >$P.done) || exit 4; echo " FAR_NEW_PART
+	    "; fi; cat $P.done",
 	    part);
 }
 
 void
-far_take_pieces(struct buf *out, const struct far_root *r, const char *part)
+far_take_pieces(struct buf *out, const struct far_root *r, const char *part,
+    bool new)
 {
 	assign(out, "T", r->path);
+	buf_adds(out, "s=; ");
+	if (new)
+		buf_adds(out,
+		    "! dd if=/dev/null of=/dev/null conv=sparse count=0 "
+		    "2>/dev/null || s=,sparse; ");
 	buf_addf(out,
 	    "cd -- \"$T\" || exit 3; P=%s; [ -f $P ] || exit %d; "
 	    /* is it the same part still?  ls would take a process a piece */
@@ -307,7 +314,7 @@ far_take_pieces(struct buf *out, const struct far_root *r, const char *part)
 	    "i=`ls -i $P`; q() { [ \"`ls -i $P`\" = \"$i\" ]; }; }; "
 	    /* dd: block size, first block, count; exact for a pipe */
 	    "w() { [ $3 = 0 ] || dd of=$P bs=$1 seek=$2 count=$3 "
-	    "iflag=fullblock conv=notrunc 2>/dev/null; }; "
+	    "iflag=fullblock conv=notrunc$s 2>/dev/null; }; "
 	    "while read -r a n; do "
 	    "b=$((n/1048576)); c=$((n%%1048576)); "
 	    "w 1048576 $((a/1048576)) $b && o=$((a+b*1048576)) && "

@@ -43,11 +43,13 @@ bool far_reads_list(const struct far_root *root);
 /* The script that takes pieces of one file: lines "offset length" on stdin,
  * each followed by that many bytes and a line "ok".  "id" names the part.
  * Another run may fill the same part; when that one gives it its name, this
- * one ends with FAR_OTHER_PART. */
+ * one ends with FAR_OTHER_PART.  In a part that is new zeros can stay holes. */
 #define FAR_OTHER_PART 9
 void far_take_pieces(struct buf *out, const struct far_root *root,
-    const char *part);
-/* Pieces that are there already: prints "offset length" lines. */
+    const char *part, bool new);
+/* Pieces that are there already: prints "offset length" lines, or the line
+ * FAR_NEW_PART. */
+#define FAR_NEW_PART "new"
 void far_have_pieces(struct buf *out, const struct far_root *root,
     const char *part);
 /* Gives pieces of a file, in the same way, for lines "offset length". */

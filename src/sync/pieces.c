@@ -39,6 +39,7 @@ struct pieces {
 	int dir_fd;  /* where the local part is */
 	int list_fd; /* which pieces of it are there */
 	size_t count, streams;
+	bool new; /* the part: what is not written to is zero */
 
 	pthread_mutex_t lock; /* guards the rest */
 	bool *have;
@@ -223,7 +224,7 @@ send_pieces(void *arg)
 	int rc = 0;
 
 	buf_init(&script, SIZE_MAX);
-	far_take_pieces(&script, &p->r->far, p->part);
+	far_take_pieces(&script, &p->r->far, p->part, p->new);
 	s = stream_open(p->r->link, script.data, p->r->until, &err);
 	buf_free(&script);
 	if (s == NULL) {
@@ -284,9 +285,10 @@ ask_pieces(struct pieces *p, struct err *err)
 	buf_free(&script);
 	if (rc == -1)
 		return -1;
-	if (res.exit_code == 0)
+	if (res.exit_code == 0) {
+		p->new = str_starts(res.out.data, FAR_NEW_PART);
 		take_list(p, res.out.data);
-	else if (res.exit_code == 7)
+	} else if (res.exit_code == 7)
 		rc = 2;
 	else if (res.exit_code == -1)
 		rc = err_set(err, ERR_IO, "%s", res.problem);
@@ -403,6 +405,18 @@ read_all(struct pieces *p, struct stream *s, char *out, size_t len,
 	return 0;
 }
 
+/* Zeros of a new part stay a hole. */
+static int
+write_chunk(struct pieces *p, const char *chunk, size_t n, int64_t at,
+    struct err *err)
+{
+	if (p->new &&chunk[0] == '\0' && memcmp(chunk, chunk + 1, n - 1) == 0)
+		return 0;
+	if (pwrite(p->fd, chunk, n, at) == (ssize_t)n)
+		return 0;
+	return err_sys(err, "cannot write '%.300s'", p->e->path);
+}
+
 static int
 fetch_piece(struct pieces *p, struct stream *s, size_t i, char *chunk,
     struct err *err)
@@ -414,11 +428,9 @@ fetch_piece(struct pieces *p, struct stream *s, size_t i, char *chunk,
 	snprintf(line, sizeof(line), "ok %" PRId64 "\n", at);
 	while (left > 0) {
 		n = left < (int64_t)CHUNK ? (size_t)left : CHUNK;
-		if (read_all(p, s, chunk, n, err) == -1)
+		if (read_all(p, s, chunk, n, err) == -1 ||
+		    write_chunk(p, chunk, n, at, err) == -1)
 			return -1;
-		if (pwrite(p->fd, chunk, n, at) != (ssize_t)n)
-			return err_sys(err, "cannot write '%.300s'",
-			    p->e->path);
 		at += (int64_t)n;
 		left -= (int64_t)n;
 		run_tell(p->r, "downloading", p->e->path, 0, (int64_t)n);
@@ -604,7 +616,8 @@ put_in_place(struct pieces *p, const char *name, struct err *err)
 	beneath_times(e, times);
 	if (!is_ours(p))
 		rc = err_set(err, ERR_INVALID, "another sync has it");
-	else if (fchmod(p->fd, e->mode & 0777) == -1 ||
+	else if (ftruncate(p->fd, e->size) == -1 || /* a hole at its end */
+	    fchmod(p->fd, e->mode & 0777) == -1 ||
 	    futimens(p->fd, times) == -1 ||
 	    renameat(p->dir_fd, p->part, p->dir_fd, name) == -1)
 		rc = err_sys(err, "cannot put '%.300s' in place", e->path);
@@ -615,13 +628,20 @@ put_in_place(struct pieces *p, const char *name, struct err *err)
 }
 
 static int
+open_part(struct pieces *p, int flags)
+{
+	p->fd = openat(p->dir_fd, p->part,
+	    O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+	return p->fd;
+}
+
+static int
 fetch_file(struct pieces *p, const char *name, struct err *err)
 {
 	int rc;
 
-	p->fd = openat(p->dir_fd, p->part,
-	    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (p->fd == -1)
+	p->new = open_part(p, O_CREAT | O_EXCL) != -1;
+	if (!p->new &&open_part(p, O_CREAT) == -1)
 		return err_sys(err, "cannot write next to '%.300s'",
 		    p->e->path);
 	p->list_fd = open_list(p);

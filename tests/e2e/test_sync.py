@@ -618,6 +618,21 @@ def test_a_big_file(syncer, direction):
     assert not list(target.glob(".rsmcp-*"))
 
 
+@BOTH
+def test_the_holes_of_a_big_file(syncer, direction):
+    """In the middle, and at its end, which is none of a block."""
+    source, target = syncer.way(direction)
+    source.mkdir(exist_ok=True)
+    with open(source / "big", "wb") as file:
+        file.seek(20 << 20)
+        file.write(os.urandom(3 << 20))
+        file.truncate((60 << 20) + 4321)
+    syncer.good(direction)
+    same(source, target)
+    assert (target / "big").read_bytes() == (source / "big").read_bytes()
+    assert (target / "big").stat().st_blocks * 512 < 8 << 20
+
+
 @needs_root
 @BOTH
 def test_a_full_disk(syncer, tmp_path, direction):
