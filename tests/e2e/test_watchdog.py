@@ -246,6 +246,23 @@ def test_systemd_accepts_the_unit(home, tmp_path, odd):
     assert (done.returncode, ours) == (0, []), done.stderr
 
 
+# As loginctl does it: of a user only if one is named, of itself otherwise.
+LOGINCTL = """#!/bin/sh
+[ "$1 $2 $3" = "show-user --value --property=Linger" ] || exit 1
+[ $# = 3 ] || { [ "$4" = "$(id -u)" ] && echo ANSWER; }
+"""
+
+
+@pytest.mark.parametrize("lingers", ["no", "yes"])
+def test_who_does_not_linger_is_told_how(home, tmp_path, lingers):
+    fake(tmp_path / "bin", "loginctl", LOGINCTL.replace("ANSWER", lingers))
+    env = fake(tmp_path / "bin", "systemctl")
+    service = Watchdog(home, REMOTE_SANDBOX_SERVICE="systemd",
+                       **env).status()["service"]
+    assert ("loginctl enable-linger" in service.get("hint", "")) \
+        == (lingers == "no"), service
+
+
 @pytest.fixture
 def user_manager(home):
     """A real one of our own, in a mount namespace that looks booted."""
