@@ -46,6 +46,14 @@ env_dropped(const char *entry)
 	return false;
 }
 
+/* With "agent" the variable that names one is to be replaced. */
+static bool
+env_passed(const char *entry, const char *agent)
+{
+	return !env_dropped(entry) &&
+	    (agent == NULL || strncmp(entry, "SSH_AUTH_SOCK=", 14) != 0);
+}
+
 static void
 add(json_t *env, const char *name, const char *value)
 {
@@ -65,7 +73,7 @@ child_env(const struct askpass *ask)
 	char **e;
 
 	for (e = environ; *e != NULL; e++) {
-		if (!env_dropped(*e))
+		if (env_passed(*e, agent))
 			json_array_append_new(env, json_string_nocheck(*e));
 	}
 	if (agent != NULL)

@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "config/allow.h"
 #include "config/keep.h"
+#include "ssh/agent.h"
 #include "tools/app.h"
 #include "tools/jobs.h"
 #include "watch/event.h"
@@ -236,6 +237,8 @@ watching_store(struct watch *w, const struct sandbox *sb, int64_t delay_s,
 	if (watching_check_webhook(w->webhook_url, err) == -1)
 		return -1;
 	check_command(w, notes);
+	if (agent_remember(err) == -1)
+		return -1;
 	if (keep_put(sb, &kept, until, err) == -1) {
 		kept_free(&kept);
 		return -1;
