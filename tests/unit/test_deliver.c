@@ -187,7 +187,7 @@ who_never_answers_delays_nobody(void **state)
 	watch_set(&w.webhook_url, url);
 	watch_set(&w.event_command, "sleep 600");
 	add_watch();
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 20; i++)
 		happen("completed");
 	d = deliver_new(&err);
 	assert_non_null(d);
