@@ -5,6 +5,7 @@ import os
 import pathlib
 import random
 import signal
+import socket
 import sqlite3
 import subprocess
 import time
@@ -358,6 +359,34 @@ def test_a_dead_host_delays_nobody(home, new_sshd):
         assert last - first >= 2
     finally:
         watched.daemon.kill()
+
+
+class Silent:
+    """A host that takes connections and says nothing."""
+
+    def __init__(self):
+        self.socket = socket.create_server(("127.0.0.1", 0))
+
+    def entry(self, name):
+        return {"name": name, "host": "127.0.0.1", "user": "nobody",
+                "port": self.socket.getsockname()[1],
+                "connect_timeout_s": 300}
+
+
+def test_many_dead_hosts_delay_nobody(home, sshd):
+    silent = [Silent() for _ in range(12)]
+    watched = Watched(home, sshd, *silent)
+    try:
+        for entry in 2 * watched.entries[1:]:
+            watched.good("watch_background_task", tmux_session="t",
+                         log_file="t.log", sandbox_name=entry["name"])
+        watch_id = watched.job("true", session_name="t")
+        watched.daemon.start()
+        watched.until_event(watch_id, "completed")
+    finally:
+        watched.daemon.kill()
+        for host in silent:
+            host.socket.close()
 
 
 @pytest.mark.long
