@@ -203,8 +203,9 @@ check_command(struct watch *w, json_t *notes)
 
 	if (str_blank(w->event_command))
 		return;
-	allow_load(&allow);
-	if (allow_check_command(&allow, "event_command", &err) == -1) {
+	allow_load(&allow, false);
+	if (allow_check_command(&allow, "event_command or codex_wakeup",
+	        &err) == -1) {
 		add_note(notes, err.msg);
 		watch_set(&w->event_command, "");
 	} else if (allow_remember(&err) == -1) {
@@ -221,7 +222,7 @@ watching_check_webhook(const char *url, struct err *err)
 
 	if (str_blank(url))
 		return 0;
-	allow_load(&allow);
+	allow_load(&allow, false);
 	rc = webhook_check(url, &allow, err);
 	allow_free(&allow);
 	return rc == 0 ? allow_remember(err) : -1;

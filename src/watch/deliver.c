@@ -259,7 +259,7 @@ do_task(void *arg)
 	int rc;
 
 	until.cancel_fd = all->cancel[0];
-	allow_load(&allow);
+	allow_load(&allow, true);
 	rc = deliver_one(task->one, &allow, &until, &err);
 	allow_free(&allow);
 	report(task->one, rc == 0 ? NULL : &err);

@@ -623,6 +623,20 @@ def test_what_is_not_allowed_is_refused(home, sshd, hook):
     assert not ran.exists()
 
 
+def test_one_server_allows_nothing_for_another(home, sshd):
+    ran = home.path / "ran"
+    for number, env in enumerate((
+            {"REMOTE_SANDBOX_ALLOW_EVENT_COMMAND": "1"}, {})):
+        result = watch(home, sshd.entry(), "exit 3", env=env, interval_s=5,
+                       event_command="touch %s%d" % (ran, number))
+        assert ("watch_note" in result and "not allowed"
+                in result["watch_note"]) == (env == {}), result
+    until("both are told", lambda: len(list(
+        (home.state / "events").glob("*.json"))) == 2, 3 * PATIENCE_S)
+    until("the first ran", (home.path / "ran0").exists, 3 * PATIENCE_S)
+    assert not (home.path / "ran1").exists()
+
+
 @pytest.fixture
 def desktop(home, bus):
     """A notification daemon on that bus; its environment, what it was told."""
