@@ -123,16 +123,12 @@ log_output(const struct delivery *one, const struct buf *out, bool failed)
 }
 
 static int
-judge(const struct delivery *one, struct proc_result *res, struct err *err)
+judge(const struct proc_result *res, struct err *err)
 {
-	bool failed = res->exit_code != 0;
-
-	log_output(one, &res->out, failed);
-	log_output(one, &res->err, failed);
 	if (res->signal != 0)
 		return err_set(err, ERR_IO,
 		    "event_command was ended by signal %d", res->signal);
-	if (failed)
+	if (res->exit_code != 0)
 		return err_set(err, ERR_IO,
 		    "event_command ended with status %d", res->exit_code);
 	return 0;
@@ -143,7 +139,9 @@ run_command(const struct delivery *one, const struct allow *allow,
     const struct until *until, struct err *err)
 {
 	const char *argv[] = { "/bin/sh", "-lc", one->event_command, NULL };
-	struct proc_request req = { .argv = argv, .max_output = OUTPUT_MAX };
+	struct proc_request req = { .argv = argv,
+		.max_output = OUTPUT_MAX,
+		.partial = true };
 	struct until soon = until_within(until, COMMAND_MS);
 	struct proc_result res;
 	struct env env;
@@ -160,9 +158,9 @@ run_command(const struct delivery *one, const struct allow *allow,
 	rc = proc_run(&req, &res, &soon, err);
 	env_free(&env);
 	free(file);
-	if (rc == -1)
-		return err_wrap(err, "event_command");
-	rc = judge(one, &res, err);
+	log_output(one, &res.out, rc == -1 || res.exit_code != 0);
+	log_output(one, &res.err, rc == -1 || res.exit_code != 0);
+	rc = rc == -1 ? err_wrap(err, "event_command") : judge(&res, err);
 	proc_result_free(&res);
 	return rc;
 }
