@@ -36,7 +36,7 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 	int rc = watching_get(call, a->watch_id, &w, err);
 
 	if (rc == 0)
-		rc = watching_look(call, &w, a->last_n_lines, 1, &l, err);
+		rc = watching_look(call, &w, a->last_n_lines, 0, &l, err);
 	if (rc == 0) {
 		*result = json_object();
 		json_object_set_new(*result, "watch", watch_json(&w));

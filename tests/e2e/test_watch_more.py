@@ -73,6 +73,16 @@ def test_a_missing_checkpoint_is_told(watched, sshd):
     assert "no/such.json" in events[-1]["payload"]["checkpoint_error"]
 
 
+def test_reading_the_log_runs_no_checkpoint_command(watched, sshd):
+    watch_id = watched.job("echo hello", session_name="t", cwd="~",
+                           checkpoint_command="echo >>asked")
+    log = watched.good("read_background_watch_log", watch_id=watch_id)["log"]
+    assert log["tmux_session"] == "t"
+    assert not file_of(sshd, "asked").exists()
+    watched.good("read_background_watch_checkpoint", watch_id=watch_id)
+    assert file_of(sshd, "asked").exists()
+
+
 def test_a_job_that_cannot_be_watched_says_so(home, sshd):
     """And one that is to be resumed is not started at all."""
     (home.state / "watchdog.sqlite3").mkdir()
