@@ -14,6 +14,7 @@
 #include "config/keep.h"
 #include "ssh/agent.h"
 #include "tools/app.h"
+#include "tools/fit.h"
 #include "tools/jobs.h"
 #include "watch/event.h"
 #include "watch/service.h"
@@ -361,6 +362,13 @@ watching_checkpoint(const struct watch *w, const char *text)
 	if (parsed != NULL)
 		json_object_set_new(o, "parsed", parsed);
 	return o;
+}
+
+void
+watching_fit(json_t *result, const char *part, size_t max)
+{
+	if (fit_texts(json_object_get(result, part), max) > 0)
+		json_object_set_new(result, "texts_cut", json_true());
 }
 
 json_t *

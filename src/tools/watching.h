@@ -147,6 +147,17 @@ json_t *watching_checkpoint(const struct watch *w, const char *text);
 /* The state of the watchdog, as several results hold it; NULL on failure. */
 json_t *watching_status(const struct until *until, struct err *err);
 
+/* Cut long texts in a part of the result; see tools/fit.h. */
+void watching_fit(json_t *result, const char *part, size_t max);
+
+/* What a watch may take that is not all that was asked for. */
+#define WATCHING_BRIEF 4000
+
+#define WATCHING_OUT_CUT                                                   \
+	"texts_cut", OUT_BOOL,                                             \
+	    "Long texts were cut; events/ of the state directory and the " \
+	    "sandbox have them whole."
+
 /* The last look of the daemon's own kind, by a tool. */
 int watching_look(struct call *call, const struct watch *w, int64_t lines,
     size_t checkpoint_max, struct look *l, struct err *err);

@@ -1,6 +1,7 @@
 """Rarer things of the watchdog."""
 
 import contextlib
+import json
 import sqlite3
 import time
 
@@ -81,6 +82,35 @@ def test_reading_the_log_runs_no_checkpoint_command(watched, sshd):
     assert not file_of(sshd, "asked").exists()
     watched.good("read_background_watch_checkpoint", watch_id=watch_id)
     assert file_of(sshd, "asked").exists()
+
+
+def test_long_texts_are_cut_in_answers(watched):
+    """Not in what is stored, nor in the files of events."""
+    watched.daemon.start()
+    watches = [watched.job(
+        "for i in $(seq 90); do printf '%0250d\\n' $i; done;"
+        " seq 20000 >ck; exit 3", session_name="t%d" % i,
+        checkpoint_path="ck") for i in range(3)]
+    for watch_id in watches:
+        watched.until_event(watch_id, "failed")
+    for tool, arguments in (
+            ("list_background_watch_events", {}),
+            ("wait_for_events", {"cursor": 0}),
+            ("list_background_watches", {}),
+            ("get_background_watch", {"watch_id": 1}),
+            ("get_background_watch_progress", {"watch_id": 1}),
+            ("read_background_watch_log", {"watch_id": 1}),
+            ("cancel_background_watch", {"watch_id": 1})):
+        result = watched.good(tool, **arguments)
+        assert len(json.dumps(result)) < 45000, tool
+        assert result["texts_cut"] is True, tool
+    asked = watched.good("read_background_watch_checkpoint", watch_id=1,
+                         max_bytes=200000)
+    assert asked["checkpoint"]["raw"].endswith("\n20000\n")
+    event = rsmcp.until("its file is there", lambda: [
+        json.loads(path.read_text()) for path in
+        (watched.home.state / "events").glob("event-1.json")])
+    assert len(event[0]["payload"]["log_tail"]) > 19000
 
 
 def test_a_job_that_cannot_be_watched_says_so(home, sshd):
