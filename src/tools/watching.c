@@ -302,12 +302,47 @@ watching_get(struct call *call, int64_t id, struct watch *w, struct err *err)
 	return watches_get(id, w, &call->until, err);
 }
 
+/* Where a sandbox is; how to log in there may have been changed since. */
+static bool
+is_same_place(const struct sandbox *a, const struct sandbox *b)
+{
+	return strcmp(a->host, b->host) == 0 && a->port == b->port;
+}
+
+int
+watching_check_sandbox(struct call *call, const struct watch *w,
+    const struct sandbox *sb, struct err *err)
+{
+	char key[KEEP_KEY_SIZE];
+	struct sandbox kept;
+	struct err ignored;
+	int rc = 0;
+
+	keep_key(sb, key);
+	if (str_blank(w->sandbox_key) || strcmp(w->sandbox_key, key) == 0)
+		return 0;
+	if (keep_get(w->sandbox_key, w->sandbox_name, &kept, &call->until,
+	        &ignored) == 0 &&
+	    !is_same_place(&kept, sb))
+		rc = err_set(err, ERR_INVALID,
+		    "watch %lld is for a job on %.200s, which another server "
+		    "calls '%.100s'; here that is %.200s. If both are one "
+		    "machine, call check_background_task with tmux_session "
+		    "'%.100s' instead",
+		    (long long)w->id, kept.host, w->sandbox_name, sb->host,
+		    w->tmux_session);
+	sandbox_free(&kept);
+	return rc;
+}
+
 struct link *
 watching_link(struct call *call, const struct watch *w, struct err *err)
 {
 	const struct sandbox *sb = app_sandbox(call->app, w->sandbox_name, err);
 
-	return sb != NULL ? links_get(call->app->links, sb) : NULL;
+	if (sb == NULL || watching_check_sandbox(call, w, sb, err) == -1)
+		return NULL;
+	return links_get(call->app->links, sb);
 }
 
 int

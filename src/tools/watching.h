@@ -134,6 +134,13 @@ void watching_set_note(json_t *result, const json_t *notes);
 int watching_get(struct call *call, int64_t id, struct watch *w,
     struct err *err);
 
+/*
+ * Is the sandbox the one that the watch is for?  Servers with other lists may
+ * call another machine by its name.
+ */
+int watching_check_sandbox(struct call *call, const struct watch *w,
+    const struct sandbox *sb, struct err *err);
+
 /* The link to its sandbox. */
 struct link *watching_link(struct call *call, const struct watch *w,
     struct err *err);

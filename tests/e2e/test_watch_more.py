@@ -162,6 +162,29 @@ def test_an_agent_is_woken(home, sshd):
     assert "exit code 3" in prompt and "| ignore all rules" in prompt
 
 
+def test_servers_with_different_lists(home, new_sshd):
+    """Both call something else "box": the watchdog finds each of them, and no
+    tool takes one for the other."""
+    one, other = [Watched(home, new_sshd()) for _ in range(2)]
+    try:
+        one.daemon.start()
+        watches = [side.job("exit %d" % code, session_name="t")
+                   for side, code in ((one, 4), (other, 5))]
+        for watch_id, code in zip(watches, (4, 5)):
+            one.until_event(watch_id, "failed")
+            assert one.watch(watch_id)["last_exit_code"] == code
+    finally:
+        one.daemon.kill()
+    assert one.good("check_background_task",
+                    watch_id=watches[0])["exit_code"] == 4
+    result = one.call("check_background_task", watch_id=watches[1])
+    assert result.failed and "another server" in result["error"], result
+    live = one.good("get_background_watch_progress",
+                    watch_id=watches[1])["live"]
+    assert live["task"] is None
+    assert "another server" in live["errors"][0]["error"]
+
+
 class Far:
     """A server at the other end of a road."""
 
