@@ -479,6 +479,24 @@ def test_a_password_goes_to_the_keyring(home, keyring):
     assert found.stdout == ""
 
 
+@pytest.mark.skipif(not ROOT, reason="only root can make users")
+def test_the_watchdog_logs_in_by_the_keyring(home, sshd, keyring, new_account):
+    user = new_account(password=PASSWORD)
+    home.more.update(keyring)
+    result = watch(home, sshd.entry(user=user.name, key_file=None,
+                                    password=PASSWORD), "exit 3",
+                   ensure_watchdog=False)
+    assert "watch_note" not in result, result
+    assert files_with(home.state, PASSWORD) == []
+    sshd.cut()      # the login of that server is gone
+    until("no master is left", lambda: home.masters() == [])
+    Watchdog(home, **DETACHED).install()
+    until("it was reached",
+          lambda: list((home.state / "events").glob("*.json")))
+    shown = home.command("watch", "show", "1", "--json").stdout
+    assert json.loads(shown)["last_exit_code"] == 3
+
+
 NO_KEYRING = {"DBUS_SESSION_BUS_ADDRESS": "unix:path=/nowhere"}
 
 
