@@ -443,8 +443,9 @@ def test_many_watches_stay_on_schedule(home, new_sshd):
             time.sleep(1)
         assert dead
         assert max(late) < 20 + 10 * rsmcp.SLOW, sorted(late)[-10:]
-        assert resident_kb(watched.daemon.process.pid) \
-            < 15 * 1024 * max(1, rsmcp.SLOW)
+        # A sanitizer keeps what was freed.
+        assert rsmcp.SLOW > 1 or resident_kb(
+            watched.daemon.process.pid) < 15 * 1024
     finally:
         watched.daemon.kill()
 
