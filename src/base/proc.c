@@ -271,6 +271,13 @@ kill_group(struct run *run, struct err *err)
 		;
 }
 
+static void
+take_all_rest(struct run *run)
+{
+	take_rest(&run->ours[OUT], &run->res.out);
+	take_rest(&run->ours[ERR], &run->res.err);
+}
+
 /* Serve the program until it ends; if the until does before, kill it. */
 static int
 attend(struct run *run, const struct until *until, struct err *err)
@@ -283,6 +290,7 @@ attend(struct run *run, const struct until *until, struct err *err)
 
 		if (served == -1) {
 			kill_group(run, err);
+			take_all_rest(run);
 			return -1;
 		}
 		/* Short after it said something or closed its output: it may
@@ -293,8 +301,7 @@ attend(struct run *run, const struct until *until, struct err *err)
 	}
 	if (ended == -1)
 		return err_sys(err, "cannot learn how it ended");
-	take_rest(&run->ours[OUT], &run->res.out);
-	take_rest(&run->ours[ERR], &run->res.err);
+	take_all_rest(run);
 	return 0;
 }
 
@@ -332,7 +339,10 @@ proc_run(const struct proc_request *req, struct proc_result *res,
 	close_all(run.ours);
 	close_one(&run.end_fd);
 	if (ret == -1) {
-		proc_result_free(&run.res);
+		if (req->partial)
+			*res = run.res;
+		else
+			proc_result_free(&run.res);
 		return -1;
 	}
 	if (WIFEXITED(run.status)) {

@@ -19,6 +19,9 @@ struct proc_request {
 	bool session;      /* in a session of its own: what it leaves running
 	                    * outlives us */
 	size_t max_output; /* of each stream; the rest is read and dropped */
+	bool partial;      /* the result holds what it said until then even if
+	                    * it did not come to its end: free it in every
+	                    * case */
 };
 
 struct proc_result {

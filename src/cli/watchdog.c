@@ -18,6 +18,7 @@
 #include "cli/table.h"
 #include "config/allow.h"
 #include "config/keep.h"
+#include "ssh/agent.h"
 #include "tools/app.h"
 #include "tools/tool.h"
 #include "watch/service.h"
@@ -84,6 +85,7 @@ uninstall(const struct given *g)
 	if (status != EXIT_OK || !g->forget)
 		return status;
 	allow_forget();
+	agent_forget();
 	if (keep_drop_all(&until, &err) == -1) {
 		log_error("%s", err.msg);
 		return EXIT_FAILED;

@@ -94,10 +94,10 @@ take_secret(struct allow *a, const json_t *file)
 }
 
 void
-allow_load(struct allow *a)
+allow_load(struct allow *a, bool watchdog)
 {
 	struct config_sources src;
-	json_t *file, *remembered;
+	json_t *file, *remembered = NULL;
 	struct err err;
 	char *path;
 
@@ -105,9 +105,11 @@ allow_load(struct allow *a)
 	config_sources(&src, NULL, &path);
 	file = read_object(path);
 	free(path);
-	path = remembered_path(&err);
-	remembered = read_object(path);
-	free(path);
+	if (watchdog) {
+		path = remembered_path(&err);
+		remembered = read_object(path);
+		free(path);
+	}
 	a->event_command = is_allowed(file, remembered, "allow_event_command",
 	    ALLOW_COMMAND_ENV);
 	a->private_webhooks = is_allowed(file, remembered,

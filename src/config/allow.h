@@ -27,8 +27,12 @@ struct allow {
 	json_t *webhook_secret_command; /* argv list that prints it, or NULL */
 };
 
-/* Never fails: what cannot be read allows nothing.  allow_free() it. */
-void allow_load(struct allow *a);
+/*
+ * Never fails: what cannot be read allows nothing.  allow_free() it.  What the
+ * environment of another server allowed is for the watchdog: a server goes by
+ * its own.
+ */
+void allow_load(struct allow *a, bool watchdog);
 void allow_free(struct allow *a);
 
 /* Let the watchdog know what our environment allows. */

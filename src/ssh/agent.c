@@ -1,12 +1,19 @@
 /* Looking for an agent. */
 #include "ssh/agent.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "base/mem.h"
+#include "base/path.h"
+#include "config/dirs.h"
+
+#define ENV "SSH_AUTH_SOCK"
+#define FILE_NAME "ssh-agent" /* in the state directory: the path of it */
+#define PATH_MAX_BYTES 4096
 
 static bool
 is_our_socket(const char *path)
@@ -30,36 +37,86 @@ tells(const char *variable)
 	        (stat(variable, &st) == 0 && S_ISSOCK(st.st_mode)));
 }
 
-char *
-agent_find(void)
+/* The path if it is a socket of ours; else it is freed. */
+static char *
+usable(char *path)
+{
+	if (path != NULL && is_our_socket(path))
+		return path;
+	free(path);
+	return NULL;
+}
+
+/* What was remembered, or NULL; it may be gone by now. */
+static char *
+read_remembered(const char *file)
+{
+	struct buf text;
+	struct err err;
+
+	buf_init(&text, PATH_MAX_BYTES);
+	if (fs_read(file, &text, &err) == 0 && text.len > 0)
+		return buf_take(&text);
+	buf_free(&text);
+	return NULL;
+}
+
+static char *
+remembered_file(struct err *err)
+{
+	char *dir = dirs_state(err), *file = NULL;
+
+	if (dir != NULL)
+		file = path_join(dir, FILE_NAME);
+	free(dir);
+	return file;
+}
+
+static char *
+find_remembered(void)
+{
+	struct err err;
+	char *file = remembered_file(&err);
+	char *path = file != NULL ? usable(read_remembered(file)) : NULL;
+
+	free(file);
+	return path;
+}
+
+/* The one in one of the usual places, or NULL. */
+static char *
+find_usual(void)
 {
 	static const char *const names[] = { "ssh-agent.socket",
 		"openssh_agent", "gcr/ssh", "keyring/ssh",
 		"gnupg/S.gpg-agent.ssh", NULL };
 	const char *xdg = getenv("XDG_RUNTIME_DIR");
-	char *dir, *path;
+	char *dir, *path = NULL;
 	size_t i;
 
-	if (tells(getenv("SSH_AUTH_SOCK")))
-		return NULL;
 	dir = xdg != NULL ? xstrdup(xdg)
 	                  : xasprintf("/run/user/%ld", (long)geteuid());
-	for (i = 0; names[i] != NULL; i++) {
-		path = xasprintf("%s/%s", dir, names[i]);
-		if (is_our_socket(path)) {
-			free(dir);
-			return path;
-		}
-		free(path);
-	}
+	for (i = 0; names[i] != NULL && path == NULL; i++)
+		path = usable(xasprintf("%s/%s", dir, names[i]));
 	free(dir);
-	return NULL;
+	return path;
+}
+
+char *
+agent_find(void)
+{
+	char *path;
+
+	if (tells(getenv(ENV)))
+		return NULL;
+	path = find_remembered();
+	return path != NULL ? path : find_usual();
 }
 
 bool
 agent_there(void)
 {
-	const char *variable = getenv("SSH_AUTH_SOCK");
+	const char *variable = getenv(ENV);
 	char *found;
 	bool there;
 
@@ -69,4 +126,35 @@ agent_there(void)
 	there = found != NULL;
 	free(found);
 	return there;
+}
+
+int
+agent_remember(struct err *err)
+{
+	const char *given = getenv(ENV);
+	char *file, *old;
+	int rc = 0;
+
+	if (given == NULL || given[0] != '/' || !is_our_socket(given))
+		return 0;
+	file = remembered_file(err);
+	if (file == NULL)
+		return -1;
+	old = read_remembered(file);
+	if (old == NULL || strcmp(old, given) != 0)
+		rc = fs_replace(file, given, strlen(given), 0600, err);
+	free(old);
+	free(file);
+	return rc;
+}
+
+void
+agent_forget(void)
+{
+	struct err err;
+	char *file = remembered_file(&err);
+
+	if (file != NULL)
+		unlink(file);
+	free(file);
 }

@@ -4,14 +4,21 @@
 
 #include <stdbool.h>
 
+#include "base/err.h"
+
 /*
- * Many clients start servers without SSH_AUTH_SOCK.  If it is not set, or is
- * no socket, that of an agent in one of the usual places, or NULL.  Caller
- * frees.
+ * Many clients start servers without SSH_AUTH_SOCK, and the watchdog has
+ * another environment than the server that it works for.  If the variable
+ * names no agent, the socket of the one that was remembered, or of one in one
+ * of the usual places, or NULL.  Caller frees.
  */
 char *agent_find(void);
 
 /* Will ssh have an agent, by the variable or by what was found? */
 bool agent_there(void);
+
+/* Let the watchdog know the agent of our environment, if there is one. */
+int agent_remember(struct err *err);
+void agent_forget(void);
 
 #endif

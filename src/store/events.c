@@ -309,9 +309,29 @@ read_delivery(sqlite3_stmt *stmt, enum event_channel c, struct delivery *d)
 	d->event_command = row_text(stmt, 12);
 }
 
+/* May the row be taken?  Its long texts are not touched for that. */
+static bool
+is_wanted(sqlite3_stmt *stmt, const struct deliveries_query *q)
+{
+	char *receiver;
+	bool yes;
+
+	if (q->may == NULL)
+		return true;
+	if (q->channel == CHANNEL_WEBHOOK)
+		receiver = row_text(stmt, 11);
+	else if (q->channel == CHANNEL_COMMAND)
+		receiver = row_text(stmt, 12);
+	else
+		receiver = xstrdup("");
+	yes = q->may(receiver, q->data);
+	free(receiver);
+	return yes;
+}
+
 /* One that was noted in the future is due: the clock was set back since. */
 static int
-select_due(struct db *db, enum event_channel c, int64_t now, size_t max,
+select_due(struct db *db, const struct deliveries_query *q,
     struct delivery **list, size_t *count, struct err *err)
 {
 	static const char sql[] =
@@ -321,20 +341,21 @@ select_due(struct db *db, enum event_channel c, int64_t now, size_t max,
 	    "LEFT JOIN watches w ON w.id = e.watch_id "
 	    "WHERE d.state = 'pending' AND d.channel = ?1 "
 	    "AND (d.next_ts <= ?2 OR d.updated_ts > ?2) "
-	    "ORDER BY d.id LIMIT ?3";
+	    "ORDER BY d.id";
 	sqlite3_stmt *stmt = db_statement(db, sql, err);
-	int rc;
+	int rc = 0;
 
 	if (stmt == NULL)
 		return -1;
-	row_bind_text(stmt, 1, channels[c]);
-	row_bind_int(stmt, 2, now);
-	row_bind_int(stmt, 3, (int64_t)max);
-	while ((rc = db_step(db, stmt, err)) == 1) {
+	row_bind_text(stmt, 1, channels[q->channel]);
+	row_bind_int(stmt, 2, q->now);
+	while (*count < q->max && (rc = db_step(db, stmt, err)) == 1) {
+		if (!is_wanted(stmt, q))
+			continue;
 		*list = xreallocarray(*list, *count + 1, sizeof(**list));
-		read_delivery(stmt, c, &(*list)[(*count)++]);
+		read_delivery(stmt, q->channel, &(*list)[(*count)++]);
 	}
-	return rc;
+	return rc == -1 ? -1 : 0;
 }
 
 static int
@@ -357,9 +378,8 @@ hide(struct db *db, const struct delivery *d, int64_t now, int64_t lease_s,
 }
 
 int
-deliveries_take(enum event_channel c, int64_t now, int64_t lease_s, size_t max,
-    struct delivery **list, size_t *count, const struct until *until,
-    struct err *err)
+deliveries_take(const struct deliveries_query *q, struct delivery **list,
+    size_t *count, const struct until *until, struct err *err)
 {
 	struct delivery *found = NULL;
 	struct db *db = db_take(until, err);
@@ -370,9 +390,9 @@ deliveries_take(enum event_channel c, int64_t now, int64_t lease_s, size_t max,
 		return -1;
 	rc = db_begin(db, err);
 	if (rc == 0)
-		rc = select_due(db, c, now, max, &found, &n, err);
+		rc = select_due(db, q, &found, &n, err);
 	for (i = 0; rc == 0 && i < n; i++)
-		rc = hide(db, &found[i], now, lease_s, err);
+		rc = hide(db, &found[i], q->now, q->lease_s, err);
 	if (rc == 0)
 		rc = db_commit(db, err);
 	db_give(db);

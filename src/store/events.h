@@ -9,7 +9,7 @@
  * A deliverer is a thread of the daemon, one for each channel, so that a slow
  * receiver delays nobody.  It goes round like this:
  *
- *	deliveries_take(CHANNEL_WEBHOOK, now, lease_s, max, &list, &count, ...);
+ *	deliveries_take(&query, &list, &count, ...);
  *	for each of the list:
  *		deliver it, in less than lease_s altogether, with the event's
  *		id as idempotency key; then
@@ -120,10 +120,19 @@ struct delivery {
 	char *webhook_url, *event_command;
 };
 
-/* Those that are due, the oldest first, "max" at most; *list is allocated. */
-int deliveries_take(enum event_channel c, int64_t now, int64_t lease_s,
-    size_t max, struct delivery **list, size_t *count,
-    const struct until *until, struct err *err);
+struct deliveries_query {
+	enum event_channel channel;
+	int64_t now, lease_s;
+	size_t max;
+	/* Is one more for this receiver (its webhook_url or event_command, ""
+	 * for other channels) to be taken now?  NULL: always. */
+	bool (*may)(const char *receiver, void *data);
+	void *data;
+};
+
+/* Those that are due, the oldest first; *list is allocated. */
+int deliveries_take(const struct deliveries_query *q, struct delivery **list,
+    size_t *count, const struct until *until, struct err *err);
 void deliveries_free(struct delivery *list, size_t count);
 
 int delivery_done(int64_t event_id, enum event_channel c,

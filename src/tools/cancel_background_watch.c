@@ -20,6 +20,7 @@ static const struct arg args[] = {
 static const struct out outputs[] = {
 	{ "watch", OUT_OBJECT, NULL, .always = true },
 	{ "status", OUT_OBJECT, "The watchdog itself.", .always = true },
+	{ WATCHING_OUT_CUT },
 	{ 0 },
 };
 
@@ -40,6 +41,7 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 	if (rc == 0) {
 		*result = json_object();
 		json_object_set_new(*result, "watch", watch_json(&w));
+		watching_fit(*result, "watch", WATCHING_BRIEF);
 		json_object_set(*result, "status", status);
 	}
 	json_decref(status);

@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "base/utf8.h"
+#include "tools/app.h"
 #include "tools/expression.h"
 #include "tools/jobs.h"
 #include "tools/remote.h"
@@ -120,6 +121,8 @@ static int
 from_watch(struct call *call, struct check_args *a, struct watch *w,
     struct err *err)
 {
+	const struct sandbox *sb;
+
 	if (watching_get(call, a->watch_id, w, err) == -1)
 		return -1;
 	if (str_blank(a->tmux_session)) {
@@ -128,9 +131,11 @@ from_watch(struct call *call, struct check_args *a, struct watch *w,
 	}
 	if (str_blank(a->log_file))
 		a->log_file = w->log_file;
-	if (str_blank(a->sandbox_name))
-		a->sandbox_name = w->sandbox_name;
-	return 0;
+	if (!str_blank(a->sandbox_name))
+		return 0;
+	a->sandbox_name = w->sandbox_name;
+	sb = app_sandbox(call->app, w->sandbox_name, err);
+	return sb != NULL ? watching_check_sandbox(call, w, sb, err) : -1;
 }
 
 static int

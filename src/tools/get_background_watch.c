@@ -1,6 +1,7 @@
 /*
  * get_background_watch: one watch, as it is stored.
  */
+#include "tools/fit.h"
 #include "tools/tool.h"
 #include "tools/watching.h"
 
@@ -19,6 +20,7 @@ static const struct arg args[] = {
 
 static const struct out outputs[] = {
 	{ "watch", OUT_OBJECT, NULL, .always = true },
+	{ WATCHING_OUT_CUT },
 	{ 0 },
 };
 
@@ -32,6 +34,7 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 	if (rc == 0) {
 		*result = json_object();
 		json_object_set_new(*result, "watch", watch_json(&w));
+		watching_fit(*result, "watch", FIT_MAX);
 	}
 	watch_free(&w);
 	return rc;

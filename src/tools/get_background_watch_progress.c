@@ -5,8 +5,13 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "tools/fit.h"
 #include "tools/tool.h"
 #include "tools/watching.h"
+
+/* By default. */
+#define LINES 80
+#define BYTES 20000
 
 struct get_background_watch_progress_args {
 	int64_t watch_id;
@@ -23,10 +28,10 @@ static const struct arg args[] = {
 	{ ARG(watch_id), WATCHING_ARG_ID },
 	{ ARG(refresh_live), .type = ARG_BOOL, .dflt = 1,
 	    .help = "Ask the host." },
-	{ ARG(log_lines), .type = ARG_INT, .min = 1, .max = 10000, .dflt = 80,
-	    .help = "Lines of the log's end." },
+	{ ARG(log_lines), .type = ARG_INT, .min = 1, .max = 10000,
+	    .dflt = LINES, .help = "Lines of the log's end." },
 	{ ARG(checkpoint_max_bytes), .type = ARG_INT, .min = 1, .max = 1000000,
-	    .dflt = 20000, .help = "Bytes of the checkpoint at most." },
+	    .dflt = BYTES, .help = "Bytes of the checkpoint at most." },
 	{ 0 },
 };
 
@@ -34,6 +39,7 @@ static const struct out outputs[] = {
 	{ "watch", OUT_OBJECT, NULL, .always = true },
 	{ "stored", OUT_OBJECT, "The watchdog's last look.", .always = true },
 	{ "live", OUT_OBJECT, "task, checkpoint, errors.", .always = true },
+	{ WATCHING_OUT_CUT },
 	{ 0 },
 };
 
@@ -94,6 +100,16 @@ live_json(struct call *call, const struct watch *w,
 	return o;
 }
 
+/* The stored texts are in it twice, and what was asked for stays whole. */
+static void
+fit(json_t *result, const struct get_background_watch_progress_args *a)
+{
+	watching_fit(result, "watch", WATCHING_BRIEF);
+	watching_fit(result, "stored", FIT_MAX / 4);
+	if (a->log_lines <= LINES && a->checkpoint_max_bytes <= BYTES)
+		watching_fit(result, "live", FIT_MAX / 2);
+}
+
 static int
 run(struct call *call, const void *given, json_t **result, struct err *err)
 {
@@ -106,6 +122,7 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 		json_object_set_new(*result, "watch", watch_json(&w));
 		json_object_set_new(*result, "stored", stored_json(&w));
 		json_object_set_new(*result, "live", live_json(call, &w, a));
+		fit(*result, a);
 	}
 	watch_free(&w);
 	return rc;

@@ -9,6 +9,7 @@
 #include "config/allow.h"
 #include "config/dirs.h"
 #include "config/keep.h"
+#include "ssh/agent.h"
 #include "tools/app.h"
 #include "tools/tool.h"
 #include "tools/watchdog.h"
@@ -61,6 +62,10 @@ persist(struct call *call, struct err *err)
 
 	if (dir == NULL)
 		return NULL;
+	if (agent_remember(err) == -1) {
+		free(dir);
+		return NULL;
+	}
 	o = json_object();
 	warnings = json_array();
 	json_object_set_new(o, "config_path", utf8_json(dir, strlen(dir)));

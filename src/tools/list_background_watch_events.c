@@ -1,6 +1,7 @@
 /*
  * list_background_watch_events: what happened to watched jobs.
  */
+#include "tools/fit.h"
 #include "tools/tool.h"
 #include "tools/watching.h"
 
@@ -23,6 +24,7 @@ static const struct arg args[] = {
 
 static const struct out outputs[] = {
 	{ "events", OUT_OBJECTS, NULL, .always = true },
+	{ WATCHING_OUT_CUT },
 	{ 0 },
 };
 
@@ -45,6 +47,7 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 	events_free(list, count);
 	*result = json_object();
 	json_object_set_new(*result, "events", all);
+	watching_fit(*result, "events", FIT_MAX);
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /*
  * list_background_watches: all watches, or those of a status.
  */
+#include "tools/fit.h"
 #include "tools/tool.h"
 #include "tools/watching.h"
 
@@ -22,6 +23,7 @@ static const struct arg args[] = {
 static const struct out outputs[] = {
 	{ "watches", OUT_OBJECTS, NULL, .always = true },
 	{ "status", OUT_OBJECT, "The watchdog itself.", .always = true },
+	{ WATCHING_OUT_CUT },
 	{ 0 },
 };
 
@@ -46,6 +48,7 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 	watches_free(list, count);
 	*result = json_object();
 	json_object_set_new(*result, "watches", all);
+	watching_fit(*result, "watches", FIT_MAX);
 	json_object_set_new(*result, "status", status);
 	return 0;
 }

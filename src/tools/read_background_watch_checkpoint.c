@@ -31,6 +31,7 @@ static const struct out outputs[] = {
 	    .always = true, .nullable = true },
 	{ "command_result", OUT_OBJECT, "How checkpoint_command went." },
 	{ "file_result", OUT_OBJECT, "How reading checkpoint_path went." },
+	{ WATCHING_OUT_CUT },
 	{ 0 },
 };
 
@@ -70,6 +71,7 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 	if (rc == 0) {
 		*result = json_object();
 		json_object_set_new(*result, "watch", watch_json(&w));
+		watching_fit(*result, "watch", WATCHING_BRIEF);
 		json_object_set_new(*result, "checkpoint",
 		    watching_checkpoint(&w, l.seen.checkpoint));
 		json_object_set_new(*result,

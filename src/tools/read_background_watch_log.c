@@ -24,6 +24,7 @@ static const struct out outputs[] = {
 	{ "watch", OUT_OBJECT, NULL, .always = true },
 	{ "log", OUT_OBJECT, "As check_background_task gives it.",
 	    .always = true },
+	{ WATCHING_OUT_CUT },
 	{ 0 },
 };
 
@@ -36,10 +37,11 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 	int rc = watching_get(call, a->watch_id, &w, err);
 
 	if (rc == 0)
-		rc = watching_look(call, &w, a->last_n_lines, 1, &l, err);
+		rc = watching_look(call, &w, a->last_n_lines, 0, &l, err);
 	if (rc == 0) {
 		*result = json_object();
 		json_object_set_new(*result, "watch", watch_json(&w));
+		watching_fit(*result, "watch", WATCHING_BRIEF);
 		json_object_set_new(*result, "log", watching_task(&l, &w));
 		look_free(&l);
 	}

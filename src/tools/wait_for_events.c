@@ -2,6 +2,7 @@
  * wait_for_events: events from a place on, as soon as there are some.
  */
 #include "base/until.h"
+#include "tools/fit.h"
 #include "tools/tool.h"
 #include "tools/watching.h"
 
@@ -33,6 +34,7 @@ static const struct out outputs[] = {
 	{ "events", OUT_OBJECTS, NULL, .always = true },
 	{ "next_cursor", OUT_INT, "For the next call.", .always = true },
 	{ "timed_out", OUT_BOOL, "Nothing happened." },
+	{ WATCHING_OUT_CUT },
 	{ 0 },
 };
 
@@ -45,6 +47,7 @@ result_json(const struct event *list, size_t count, int64_t cursor)
 	for (i = 0; i < count; i++)
 		json_array_append_new(all, event_json(&list[i]));
 	json_object_set_new(o, "events", all);
+	watching_fit(o, "events", FIT_MAX);
 	json_object_set_new(o, "next_cursor",
 	    json_integer(count > 0 ? list[count - 1].id : cursor));
 	if (count == 0)

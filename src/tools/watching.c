@@ -12,7 +12,9 @@
 #include "base/utf8.h"
 #include "config/allow.h"
 #include "config/keep.h"
+#include "ssh/agent.h"
 #include "tools/app.h"
+#include "tools/fit.h"
 #include "tools/jobs.h"
 #include "watch/event.h"
 #include "watch/service.h"
@@ -202,8 +204,9 @@ check_command(struct watch *w, json_t *notes)
 
 	if (str_blank(w->event_command))
 		return;
-	allow_load(&allow);
-	if (allow_check_command(&allow, "event_command", &err) == -1) {
+	allow_load(&allow, false);
+	if (allow_check_command(&allow, "event_command or codex_wakeup",
+	        &err) == -1) {
 		add_note(notes, err.msg);
 		watch_set(&w->event_command, "");
 	} else if (allow_remember(&err) == -1) {
@@ -220,7 +223,7 @@ watching_check_webhook(const char *url, struct err *err)
 
 	if (str_blank(url))
 		return 0;
-	allow_load(&allow);
+	allow_load(&allow, false);
 	rc = webhook_check(url, &allow, err);
 	allow_free(&allow);
 	return rc == 0 ? allow_remember(err) : -1;
@@ -236,6 +239,8 @@ watching_store(struct watch *w, const struct sandbox *sb, int64_t delay_s,
 	if (watching_check_webhook(w->webhook_url, err) == -1)
 		return -1;
 	check_command(w, notes);
+	if (agent_remember(err) == -1)
+		return -1;
 	if (keep_put(sb, &kept, until, err) == -1) {
 		kept_free(&kept);
 		return -1;
@@ -297,12 +302,47 @@ watching_get(struct call *call, int64_t id, struct watch *w, struct err *err)
 	return watches_get(id, w, &call->until, err);
 }
 
+/* Where a sandbox is; how to log in there may have been changed since. */
+static bool
+is_same_place(const struct sandbox *a, const struct sandbox *b)
+{
+	return strcmp(a->host, b->host) == 0 && a->port == b->port;
+}
+
+int
+watching_check_sandbox(struct call *call, const struct watch *w,
+    const struct sandbox *sb, struct err *err)
+{
+	char key[KEEP_KEY_SIZE];
+	struct sandbox kept;
+	struct err ignored;
+	int rc = 0;
+
+	keep_key(sb, key);
+	if (str_blank(w->sandbox_key) || strcmp(w->sandbox_key, key) == 0)
+		return 0;
+	if (keep_get(w->sandbox_key, w->sandbox_name, &kept, &call->until,
+	        &ignored) == 0 &&
+	    !is_same_place(&kept, sb))
+		rc = err_set(err, ERR_INVALID,
+		    "watch %lld is for a job on %.200s, which another server "
+		    "calls '%.100s'; here that is %.200s. If both are one "
+		    "machine, call check_background_task with tmux_session "
+		    "'%.100s' instead",
+		    (long long)w->id, kept.host, w->sandbox_name, sb->host,
+		    w->tmux_session);
+	sandbox_free(&kept);
+	return rc;
+}
+
 struct link *
 watching_link(struct call *call, const struct watch *w, struct err *err)
 {
 	const struct sandbox *sb = app_sandbox(call->app, w->sandbox_name, err);
 
-	return sb != NULL ? links_get(call->app->links, sb) : NULL;
+	if (sb == NULL || watching_check_sandbox(call, w, sb, err) == -1)
+		return NULL;
+	return links_get(call->app->links, sb);
 }
 
 int
@@ -357,6 +397,13 @@ watching_checkpoint(const struct watch *w, const char *text)
 	if (parsed != NULL)
 		json_object_set_new(o, "parsed", parsed);
 	return o;
+}
+
+void
+watching_fit(json_t *result, const char *part, size_t max)
+{
+	if (fit_texts(json_object_get(result, part), max) > 0)
+		json_object_set_new(result, "texts_cut", json_true());
 }
 
 json_t *

@@ -134,6 +134,13 @@ void watching_set_note(json_t *result, const json_t *notes);
 int watching_get(struct call *call, int64_t id, struct watch *w,
     struct err *err);
 
+/*
+ * Is the sandbox the one that the watch is for?  Servers with other lists may
+ * call another machine by its name.
+ */
+int watching_check_sandbox(struct call *call, const struct watch *w,
+    const struct sandbox *sb, struct err *err);
+
 /* The link to its sandbox. */
 struct link *watching_link(struct call *call, const struct watch *w,
     struct err *err);
@@ -146,6 +153,17 @@ json_t *watching_checkpoint(const struct watch *w, const char *text);
 
 /* The state of the watchdog, as several results hold it; NULL on failure. */
 json_t *watching_status(const struct until *until, struct err *err);
+
+/* Cut long texts in a part of the result; see tools/fit.h. */
+void watching_fit(json_t *result, const char *part, size_t max);
+
+/* What a watch may take that is not all that was asked for. */
+#define WATCHING_BRIEF 4000
+
+#define WATCHING_OUT_CUT                                                   \
+	"texts_cut", OUT_BOOL,                                             \
+	    "Long texts were cut; events/ of the state directory and the " \
+	    "sandbox have them whole."
 
 /* The last look of the daemon's own kind, by a tool. */
 int watching_look(struct call *call, const struct watch *w, int64_t lines,

@@ -29,7 +29,7 @@
 #include "watch/resume.h"
 #include "watch/step.h"
 
-#define THREADS 16
+#define THREADS 128    /* as many as hosts can use, and no more than this */
 #define PER_BOX 2      /* looks at one host at a time */
 #define DUE_MAX 400    /* taken from the store at once */
 #define LOOK_MS 120000 /* for one look, login included */
@@ -330,6 +330,24 @@ busy_at(const struct daemon *d, const char *box_id)
 	return n;
 }
 
+/* How many looks there can be at once.  Each host has threads of its own, or
+ * some that are dead would take those of the others. */
+static size_t
+threads_wanted(const struct daemon *d)
+{
+	const struct task *t, *before;
+	size_t n, wanted = 0;
+
+	for (t = d->tasks; t != NULL; t = t->next) {
+		n = 0;
+		for (before = d->tasks; before != t && n < PER_BOX;
+		     before = before->next)
+			n += strcmp(before->box_id, t->box_id) == 0;
+		wanted += n < PER_BOX;
+	}
+	return wanted;
+}
+
 /* The first whose host has time for it, or NULL. */
 static struct task *
 next_task(struct daemon *d)
@@ -488,8 +506,7 @@ scan(struct daemon *d)
 {
 	struct until until = to_store();
 	struct watch_due *list = NULL;
-	size_t i, count = 0, n = 0;
-	const struct task *t;
+	size_t i, count = 0;
 	struct err err;
 
 	if (watches_due((int64_t)time(NULL), DUE_MAX, &list, &count, &until,
@@ -503,9 +520,7 @@ scan(struct daemon *d)
 		if (!has_task(d, list[i].id))
 			add_task(d, &list[i]);
 	}
-	for (t = d->tasks; t != NULL; t = t->next)
-		n++;
-	add_threads(d, n);
+	add_threads(d, threads_wanted(d));
 	gate_open(&d->gate);
 	pthread_mutex_unlock(&d->lock);
 	watches_due_free(list, count);

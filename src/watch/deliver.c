@@ -1,6 +1,7 @@
 /* Delivery of events. */
 #include "watch/deliver.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -26,18 +27,19 @@
 #define STOP_MS 3000 /* for what is cancelled to end */
 #define STACK ((size_t)256 << 10)
 #define OUTPUT_MAX 8192
+#define SLOTS_MAX 16
 
-/* How long a delivery may take, how many run at once, how often one is
- * tried. */
+/* How long a delivery may take, how many run at once, how many of them for one
+ * receiver, how often one is tried. */
 static const struct plan {
 	int64_t lease_s;
-	size_t slots;
+	size_t slots, each;
 	int64_t give_up;
 } plans[CHANNELS] = {
-	[CHANNEL_FILE] = { 60, 2, 100 },
-	[CHANNEL_DESKTOP] = { 60, 2, 6 },
-	[CHANNEL_WEBHOOK] = { 120, 16, 30 },
-	[CHANNEL_COMMAND] = { 400, 16, 3 },
+	[CHANNEL_FILE] = { 60, 2, 2, 100 },
+	[CHANNEL_DESKTOP] = { 60, 2, 2, 6 },
+	[CHANNEL_WEBHOOK] = { 120, 16, 4, 30 },
+	[CHANNEL_COMMAND] = { 400, 16, 4, 3 },
 };
 
 /* --- One delivery --------------------------------------------------------- */
@@ -121,16 +123,12 @@ log_output(const struct delivery *one, const struct buf *out, bool failed)
 }
 
 static int
-judge(const struct delivery *one, struct proc_result *res, struct err *err)
+judge(const struct proc_result *res, struct err *err)
 {
-	bool failed = res->exit_code != 0;
-
-	log_output(one, &res->out, failed);
-	log_output(one, &res->err, failed);
 	if (res->signal != 0)
 		return err_set(err, ERR_IO,
 		    "event_command was ended by signal %d", res->signal);
-	if (failed)
+	if (res->exit_code != 0)
 		return err_set(err, ERR_IO,
 		    "event_command ended with status %d", res->exit_code);
 	return 0;
@@ -141,7 +139,9 @@ run_command(const struct delivery *one, const struct allow *allow,
     const struct until *until, struct err *err)
 {
 	const char *argv[] = { "/bin/sh", "-lc", one->event_command, NULL };
-	struct proc_request req = { .argv = argv, .max_output = OUTPUT_MAX };
+	struct proc_request req = { .argv = argv,
+		.max_output = OUTPUT_MAX,
+		.partial = true };
 	struct until soon = until_within(until, COMMAND_MS);
 	struct proc_result res;
 	struct env env;
@@ -158,9 +158,9 @@ run_command(const struct delivery *one, const struct allow *allow,
 	rc = proc_run(&req, &res, &soon, err);
 	env_free(&env);
 	free(file);
-	if (rc == -1)
-		return err_wrap(err, "event_command");
-	rc = judge(one, &res, err);
+	log_output(one, &res.out, rc == -1 || res.exit_code != 0);
+	log_output(one, &res.err, rc == -1 || res.exit_code != 0);
+	rc = rc == -1 ? err_wrap(err, "event_command") : judge(&res, err);
 	proc_result_free(&res);
 	return rc;
 }
@@ -257,7 +257,7 @@ do_task(void *arg)
 	int rc;
 
 	until.cancel_fd = all->cancel[0];
-	allow_load(&allow);
+	allow_load(&allow, true);
 	rc = deliver_one(task->one, &allow, &until, &err);
 	allow_free(&allow);
 	report(task->one, rc == 0 ? NULL : &err);
@@ -268,6 +268,7 @@ do_task(void *arg)
 	deliveries_free(task->one, 1);
 	free(task);
 	all->running[c]--;
+	all->news++; /* others may wait for this receiver */
 	gate_open(&all->gate);
 	pthread_mutex_unlock(&all->lock);
 	return NULL;
@@ -370,19 +371,77 @@ wait_for_slots(struct deliver *all, enum event_channel c, size_t *slots)
 	return go_on;
 }
 
+/* What is being taken. */
+struct picking {
+	struct deliver *all;
+	enum event_channel channel;
+	char *receivers[SLOTS_MAX]; /* of those that were */
+	size_t count;
+};
+
+static const char *
+receiver_of(const struct delivery *one)
+{
+	if (one->channel == CHANNEL_WEBHOOK)
+		return one->webhook_url;
+	return one->channel == CHANNEL_COMMAND ? one->event_command : "";
+}
+
+/* Not too many for one receiver, or they take all slots when it is slow. */
+static bool
+may_take(const char *receiver, void *data)
+{
+	struct picking *p = data;
+	const struct task *t;
+	size_t i, n = 0;
+
+	pthread_mutex_lock(&p->all->lock);
+	for (t = p->all->tasks; t != NULL; t = t->next)
+		n += t->one->channel == p->channel &&
+		    strcmp(receiver_of(t->one), receiver) == 0;
+	pthread_mutex_unlock(&p->all->lock);
+	for (i = 0; i < p->count; i++)
+		n += strcmp(p->receivers[i], receiver) == 0;
+	if (n >= plans[p->channel].each)
+		return false;
+	p->receivers[p->count++] = xstrdup(receiver);
+	return true;
+}
+
+static int
+take_due(struct deliver *all, const struct deliveries_query *given,
+    struct delivery **list, size_t *count, const struct until *until,
+    struct err *err)
+{
+	struct picking p = { .all = all, .channel = given->channel };
+	struct deliveries_query q = *given;
+	int rc;
+
+	assert(q.max <= SLOTS_MAX);
+	q.may = may_take;
+	q.data = &p;
+	rc = deliveries_take(&q, list, count, until, err);
+	while (p.count > 0)
+		free(p.receivers[--p.count]);
+	return rc;
+}
+
 /* Start what is due; the milliseconds until there may be more. */
 static int64_t
 take_some(struct deliver *all, enum event_channel c, size_t max)
 {
 	struct until until = until_in(STORE_MS);
 	int64_t now = time(NULL), seconds = LOOK_S;
+	struct deliveries_query q = { .channel = c,
+		.now = now,
+		.lease_s = plans[c].lease_s,
+		.max = max };
 	struct delivery *list = NULL;
 	struct err err;
 	size_t n = 0, i;
 
 	until.cancel_fd = all->cancel[0];
-	if (deliveries_take(c, now, plans[c].lease_s, max, &list, &n, &until,
-	        &err) == -1) {
+	if (take_due(all, &q, &list, &n, &until, &err) == -1) {
 		if (err.code != ERR_CANCELLED)
 			log_warn("cannot ask for events to deliver: %s",
 			    err.msg);

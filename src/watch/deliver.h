@@ -2,8 +2,9 @@
  * Delivery of events: files, notifications, webhooks, local commands.
  *
  * A thread for each channel takes what is due from the store and starts a
- * thread for each delivery, so that a slow receiver delays nobody.  What
- * fails is tried again later and later; see store/events.h.
+ * thread for each delivery, some of them at a time for one receiver, so that a
+ * slow one delays nobody.  What fails is tried again later and later; see
+ * store/events.h.
  */
 #ifndef WATCH_DELIVER_H
 #define WATCH_DELIVER_H

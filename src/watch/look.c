@@ -115,7 +115,8 @@ static void
 add_checkpoint(struct buf *out, const struct watch *w, size_t max)
 {
 	buf_adds(out, "s=-\n");
-	if (str_blank(w->checkpoint_command) && str_blank(w->checkpoint_path))
+	if (max == 0 ||
+	    (str_blank(w->checkpoint_command) && str_blank(w->checkpoint_path)))
 		return;
 	buf_adds(out, "if cd -- ");
 	quote_path(out, str_blank(w->cwd) ? "~" : w->cwd);

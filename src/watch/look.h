@@ -32,8 +32,9 @@ struct look {
 
 struct look_query {
 	int64_t log_lines;
-	size_t log_max, checkpoint_max;
-	bool slurm; /* set by watch_look(): the host is a cluster */
+	size_t log_max;
+	size_t checkpoint_max; /* 0: it is not read */
+	bool slurm;            /* set by watch_look(): the host is a cluster */
 };
 
 /* Never fails: a host that is not reached is an observation.  look_free() it

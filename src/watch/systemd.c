@@ -183,12 +183,14 @@ add_properties(json_t *o, char *lines)
 	}
 }
 
-/* Without lingering it ends with the last session of the user. */
+/* Without lingering it ends with the last session of the user.  Who is not
+ * named is not asked about: without a user loginctl tells of itself. */
 static void
-add_hint(json_t *o, const struct until *until)
+add_hint(const struct service_spec *s, json_t *o, const struct until *until)
 {
-	static const char *const argv[] = { "loginctl", "show-user", "--value",
-		"--property=Linger", NULL };
+	char *user = xasprintf("%ld", s->uid);
+	const char *argv[] = { "loginctl", "show-user", "--value",
+		"--property=Linger", user, NULL };
 	struct buf out;
 	struct err err;
 
@@ -200,6 +202,7 @@ add_hint(json_t *o, const struct until *until)
 		                "machine; run 'loginctl enable-linger' to "
 		                "keep it running"));
 	buf_free(&out);
+	free(user);
 }
 
 static void
@@ -218,7 +221,7 @@ status(const struct service_spec *s, json_t *o, const struct until *until)
 	else
 		json_object_set_new(o, "problem",
 		    utf8_json(err.msg, strlen(err.msg)));
-	add_hint(o, &soon);
+	add_hint(s, o, &soon);
 	buf_free(&out);
 	free(name);
 }

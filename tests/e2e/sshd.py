@@ -281,9 +281,10 @@ class Sshd:
 
     frozen = ()
 
-    def freeze(self):
-        """No connection moves any more; new ones are still taken."""
-        self.frozen = self.servers()
+    def freeze(self, whole=False):
+        """No connection moves any more; new ones are still taken, or with
+        "whole" left without a word."""
+        self.frozen = ([self.process.pid] if whole else []) + self.servers()
         for pid in self.frozen:
             kill(pid, signal.SIGSTOP)
 

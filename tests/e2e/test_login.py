@@ -21,6 +21,7 @@ import rsmcp
 from rsmcp import SLOW, gone, until
 from sshd import (Home, descendants, fingerprint, free_port, keygen, public,
                   run)
+from watched import Watched
 
 TOKEN = "Xk7-quitte-93"
 SECRET = ' "%s" $HOME \\ \'ü%%n ' % TOKEN
@@ -457,6 +458,40 @@ def test_agent_that_is_not_wanted(home, sshd, new_key_agent):
     new_key_agent(home.run / "ssh-agent.socket").add(sshd.key)
     home.more["SSH_AUTH_SOCK"] = ""
     fails(hello(home, sshd.entry(key_file=None)), "refused the login")
+
+
+class WithoutKey:
+    """A server whose entry leaves the key to the agent."""
+
+    def __init__(self, sshd):
+        self.sshd = sshd
+
+    def entry(self, name):
+        return self.sshd.entry(name, key_file=None)
+
+
+@pytest.mark.parametrize("stale", [{}, {"SSH_AUTH_SOCK": "/nowhere/agent"}])
+def test_agent_of_the_watchdog(home, sshd, key_agent, stale):
+    """A service has another environment than the server that started the
+    job, or that of a login which is over."""
+    key_agent.add(sshd.key)
+    home.more["SSH_AUTH_SOCK"] = key_agent.socket
+    watched = Watched(home, WithoutKey(sshd))
+    watch_id = watched.job("true")
+    watched.server.kill()
+    del home.more["SSH_AUTH_SOCK"]
+    home.more.update(stale)
+    sshd.cut()      # nor is there a login that it could share
+    until("no master is left", lambda: home.masters() == [])
+    watched.daemon.start()
+    try:
+        until("it is looked at", lambda: json.loads(home.command(
+            "watch", "show", str(watch_id), "--json").stdout)["last_state"])
+        shown = json.loads(home.command("watch", "show", str(watch_id),
+                                        "--json").stdout)
+        assert shown["last_state"] == "completed", shown["last_error"]
+    finally:
+        watched.daemon.kill()
 
 
 def test_alias(home, sshd):

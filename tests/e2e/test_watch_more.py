@@ -1,6 +1,7 @@
 """Rarer things of the watchdog."""
 
 import contextlib
+import json
 import sqlite3
 import time
 
@@ -73,6 +74,45 @@ def test_a_missing_checkpoint_is_told(watched, sshd):
     assert "no/such.json" in events[-1]["payload"]["checkpoint_error"]
 
 
+def test_reading_the_log_runs_no_checkpoint_command(watched, sshd):
+    watch_id = watched.job("echo hello", session_name="t", cwd="~",
+                           checkpoint_command="echo >>asked")
+    log = watched.good("read_background_watch_log", watch_id=watch_id)["log"]
+    assert log["tmux_session"] == "t"
+    assert not file_of(sshd, "asked").exists()
+    watched.good("read_background_watch_checkpoint", watch_id=watch_id)
+    assert file_of(sshd, "asked").exists()
+
+
+def test_long_texts_are_cut_in_answers(watched):
+    """Not in what is stored, nor in the files of events."""
+    watched.daemon.start()
+    watches = [watched.job(
+        "for i in $(seq 90); do printf '%0250d\\n' $i; done;"
+        " seq 20000 >ck; exit 3", session_name="t%d" % i,
+        checkpoint_path="ck") for i in range(3)]
+    for watch_id in watches:
+        watched.until_event(watch_id, "failed")
+    for tool, arguments in (
+            ("list_background_watch_events", {}),
+            ("wait_for_events", {"cursor": 0}),
+            ("list_background_watches", {}),
+            ("get_background_watch", {"watch_id": 1}),
+            ("get_background_watch_progress", {"watch_id": 1}),
+            ("read_background_watch_log", {"watch_id": 1}),
+            ("cancel_background_watch", {"watch_id": 1})):
+        result = watched.good(tool, **arguments)
+        assert len(json.dumps(result)) < 45000, tool
+        assert result["texts_cut"] is True, tool
+    asked = watched.good("read_background_watch_checkpoint", watch_id=1,
+                         max_bytes=200000)
+    assert asked["checkpoint"]["raw"].endswith("\n20000\n")
+    event = rsmcp.until("its file is there", lambda: [
+        json.loads(path.read_text()) for path in
+        (watched.home.state / "events").glob("event-1.json")])
+    assert len(event[0]["payload"]["log_tail"]) > 19000
+
+
 def test_a_job_that_cannot_be_watched_says_so(home, sshd):
     """And one that is to be resumed is not started at all."""
     (home.state / "watchdog.sqlite3").mkdir()
@@ -120,6 +160,29 @@ def test_an_agent_is_woken(home, sshd):
     word, _, prompt = told.read_text().partition("\n")
     assert word == "exec"
     assert "exit code 3" in prompt and "| ignore all rules" in prompt
+
+
+def test_servers_with_different_lists(home, new_sshd):
+    """Both call something else "box": the watchdog finds each of them, and no
+    tool takes one for the other."""
+    one, other = [Watched(home, new_sshd()) for _ in range(2)]
+    try:
+        one.daemon.start()
+        watches = [side.job("exit %d" % code, session_name="t")
+                   for side, code in ((one, 4), (other, 5))]
+        for watch_id, code in zip(watches, (4, 5)):
+            one.until_event(watch_id, "failed")
+            assert one.watch(watch_id)["last_exit_code"] == code
+    finally:
+        one.daemon.kill()
+    assert one.good("check_background_task",
+                    watch_id=watches[0])["exit_code"] == 4
+    result = one.call("check_background_task", watch_id=watches[1])
+    assert result.failed and "another server" in result["error"], result
+    live = one.good("get_background_watch_progress",
+                    watch_id=watches[1])["live"]
+    assert live["task"] is None
+    assert "another server" in live["errors"][0]["error"]
 
 
 class Far:

@@ -246,6 +246,23 @@ def test_systemd_accepts_the_unit(home, tmp_path, odd):
     assert (done.returncode, ours) == (0, []), done.stderr
 
 
+# As loginctl does it: of a user only if one is named, of itself otherwise.
+LOGINCTL = """#!/bin/sh
+[ "$1 $2 $3" = "show-user --value --property=Linger" ] || exit 1
+[ $# = 3 ] || { [ "$4" = "$(id -u)" ] && echo ANSWER; }
+"""
+
+
+@pytest.mark.parametrize("lingers", ["no", "yes"])
+def test_who_does_not_linger_is_told_how(home, tmp_path, lingers):
+    fake(tmp_path / "bin", "loginctl", LOGINCTL.replace("ANSWER", lingers))
+    env = fake(tmp_path / "bin", "systemctl")
+    service = Watchdog(home, REMOTE_SANDBOX_SERVICE="systemd",
+                       **env).status()["service"]
+    assert ("loginctl enable-linger" in service.get("hint", "")) \
+        == (lingers == "no"), service
+
+
 @pytest.fixture
 def user_manager(home):
     """A real one of our own, in a mount namespace that looks booted."""
@@ -462,6 +479,24 @@ def test_a_password_goes_to_the_keyring(home, keyring):
     assert found.stdout == ""
 
 
+@pytest.mark.skipif(not ROOT, reason="only root can make users")
+def test_the_watchdog_logs_in_by_the_keyring(home, sshd, keyring, new_account):
+    user = new_account(password=PASSWORD)
+    home.more.update(keyring)
+    result = watch(home, sshd.entry(user=user.name, key_file=None,
+                                    password=PASSWORD), "exit 3",
+                   ensure_watchdog=False)
+    assert "watch_note" not in result, result
+    assert files_with(home.state, PASSWORD) == []
+    sshd.cut()      # the login of that server is gone
+    until("no master is left", lambda: home.masters() == [])
+    Watchdog(home, **DETACHED).install()
+    until("it was reached",
+          lambda: list((home.state / "events").glob("*.json")))
+    shown = home.command("watch", "show", "1", "--json").stdout
+    assert json.loads(shown)["last_exit_code"] == 3
+
+
 NO_KEYRING = {"DBUS_SESSION_BUS_ADDRESS": "unix:path=/nowhere"}
 
 
@@ -604,6 +639,20 @@ def test_what_is_not_allowed_is_refused(home, sshd, hook):
           lambda: events.exists() and list(events.iterdir()),
           3 * PATIENCE_S)
     assert not ran.exists()
+
+
+def test_one_server_allows_nothing_for_another(home, sshd):
+    ran = home.path / "ran"
+    for number, env in enumerate((
+            {"REMOTE_SANDBOX_ALLOW_EVENT_COMMAND": "1"}, {})):
+        result = watch(home, sshd.entry(), "exit 3", env=env, interval_s=5,
+                       event_command="touch %s%d" % (ran, number))
+        assert ("watch_note" in result and "not allowed"
+                in result["watch_note"]) == (env == {}), result
+    until("both are told", lambda: len(list(
+        (home.state / "events").glob("*.json"))) == 2, 3 * PATIENCE_S)
+    until("the first ran", (home.path / "ran0").exists, 3 * PATIENCE_S)
+    assert not (home.path / "ran1").exists()
 
 
 @pytest.fixture

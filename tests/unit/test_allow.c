@@ -44,7 +44,7 @@ command_allowed(void)
 	struct allow a;
 	bool yes;
 
-	allow_load(&a);
+	allow_load(&a, true);
 	yes = a.event_command;
 	allow_free(&a);
 	return yes;
@@ -56,7 +56,7 @@ nothing_is_allowed_by_itself(void **state)
 	struct allow a;
 
 	(void)state;
-	allow_load(&a);
+	allow_load(&a, true);
 	assert_false(a.event_command);
 	assert_false(a.private_webhooks);
 	assert_false(secret_given(&a.webhook_secret));
@@ -79,7 +79,7 @@ the_environment_allows(void **state)
 	setenv(ALLOW_COMMAND_ENV, "what", 1);
 	assert_false(command_allowed());
 	setenv(ALLOW_COMMAND_ENV, "1", 1);
-	allow_load(&a);
+	allow_load(&a, true);
 	assert_true(a.event_command);
 	assert_false(a.private_webhooks);
 	assert_int_equal(allow_check_command(&a, "x", &err), 0);
@@ -100,9 +100,14 @@ what_it_allows_is_remembered_until_forgotten(void **state)
 	setenv(ALLOW_PRIVATE_ENV, "1", 1);
 	assert_int_equal(allow_remember(&err), 0);
 	unsetenv(ALLOW_PRIVATE_ENV);
-	allow_load(&a);
+	allow_load(&a, true);
 	assert_true(a.event_command);
 	assert_true(a.private_webhooks);
+	allow_free(&a);
+	/* By the watchdog; another server has an environment of its own. */
+	allow_load(&a, false);
+	assert_false(a.event_command);
+	assert_false(a.private_webhooks);
 	allow_free(&a);
 	allow_forget();
 	assert_false(command_allowed());
@@ -119,7 +124,7 @@ the_configuration_file_allows_and_its_no_wins(void **state)
 	             " \"webhook_secret\": \"s\","
 	             " \"webhook_secret_command\": [\"pass\", \"x\"]}",
 	    0600);
-	allow_load(&a);
+	allow_load(&a, true);
 	assert_true(a.event_command);
 	assert_true(a.private_webhooks);
 	assert_string_equal(a.webhook_secret.data, "s");

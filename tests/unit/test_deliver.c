@@ -1,4 +1,5 @@
 /* Deliveries, with a store, a server, curl and real commands. */
+#include <fcntl.h>
 #include <time.h>
 
 #include "base/ident.h"
@@ -187,7 +188,7 @@ who_never_answers_delays_nobody(void **state)
 	watch_set(&w.webhook_url, url);
 	watch_set(&w.event_command, "sleep 600");
 	add_watch();
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 20; i++)
 		happen("completed");
 	d = deliver_new(&err);
 	assert_non_null(d);
@@ -289,18 +290,42 @@ run_command(const char *command, int64_t ms)
 	return rc;
 }
 
+/* The same with what is logged in a file of this name. */
+static int
+run_logged(const char *command, int64_t ms, const char *name)
+{
+	char *path = in_state(name);
+	int real = dup(STDERR_FILENO), rc;
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_true(real != -1 && fd != -1);
+	assert_int_equal(dup2(fd, STDERR_FILENO), STDERR_FILENO);
+	rc = run_command(command, ms);
+	dup2(real, STDERR_FILENO);
+	close(real);
+	close(fd);
+	free(path);
+	return rc;
+}
+
 static void
 a_command_that_hangs_is_ended_with_its_children(void **state)
 {
 	char *command = xasprintf("sh -c 'echo $$ >%s/pid; sleep 600' & "
-	                          "sleep 600",
+	                          "echo half; echo way >&2; sleep 600",
 	    state_dir);
-	char *text, *path = in_state("pid");
+	char *text, *path = in_state("pid"), *log = in_state("log");
 	struct err ignored;
 
 	(void)state;
-	assert_int_equal(run_command(command, 3000), -1);
+	assert_int_equal(run_logged(command, 3000, "log"), -1);
 	assert_int_equal(err.code, ERR_TIMEOUT);
+	text = content("log");
+	says(text, "event_command of event 9: half\n");
+	says(text, "event_command of event 9: way\n");
+	unlink(log);
+	free(log);
+	free(text);
 	text = content("pid");
 	while (kill((pid_t)strtol(text, NULL, 10), 0) == 0) {
 		struct until step = until_in(20);

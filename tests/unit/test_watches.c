@@ -253,6 +253,18 @@ events_come_in_order_from_a_place_on(void **state)
 	assert_int_equal(last, 3);
 }
 
+/* Those of webhooks that are due at "now". */
+static int
+take(int64_t now, struct delivery **list, size_t *count)
+{
+	return deliveries_take(&(struct deliveries_query){ .channel =
+	                                                       CHANNEL_WEBHOOK,
+	                           .now = now,
+	                           .lease_s = 30,
+	                           .max = 5 },
+	    list, count, &soon, &err);
+}
+
 static void
 a_delivery_is_hidden_while_it_is_tried(void **state)
 {
@@ -264,22 +276,19 @@ a_delivery_is_hidden_while_it_is_tried(void **state)
 	add_event(id, EVENT_FAILED, 1u << CHANNEL_WEBHOOK);
 	must(deliveries_wait(CHANNEL_WEBHOOK, now, 60, &wait, &soon, &err));
 	assert_int_equal(wait, 0);
-	must(deliveries_take(CHANNEL_WEBHOOK, now, 30, 5, &list, &count, &soon,
-	    &err));
+	must(take(now, &list, &count));
 	assert_int_equal(count, 1);
 	assert_int_equal(list[0].tries, 1);
 	assert_string_equal(list[0].webhook_url, "http://h/");
 	assert_string_equal(list[0].event.event_type, EVENT_FAILED);
 	deliveries_free(list, count);
-	must(deliveries_take(CHANNEL_WEBHOOK, now + 29, 30, 5, &list, &count,
-	    &soon, &err));
+	must(take(now + 29, &list, &count));
 	assert_int_equal(count, 0);
 	must(
 	    deliveries_wait(CHANNEL_WEBHOOK, now + 20, 60, &wait, &soon, &err));
 	assert_int_equal(wait, 10);
 	/* Whoever took it was killed. */
-	must(deliveries_take(CHANNEL_WEBHOOK, now + 30, 30, 5, &list, &count,
-	    &soon, &err));
+	must(take(now + 30, &list, &count));
 	assert_int_equal(count, 1);
 	assert_int_equal(list[0].tries, 2);
 	deliveries_free(list, count);
@@ -307,13 +316,11 @@ a_delivery_is_not_held_up_by_a_clock_set_back(void **state)
 
 	(void)state;
 	add_event(id, EVENT_FAILED, 1u << CHANNEL_WEBHOOK);
-	must(deliveries_take(CHANNEL_WEBHOOK, now + 7200, 30, 5, &list, &count,
-	    &soon, &err));
+	must(take(now + 7200, &list, &count));
 	deliveries_free(list, count);
 	must(deliveries_wait(CHANNEL_WEBHOOK, now, 60, &wait, &soon, &err));
 	assert_int_equal(wait, 0);
-	must(deliveries_take(CHANNEL_WEBHOOK, now, 30, 5, &list, &count, &soon,
-	    &err));
+	must(take(now, &list, &count));
 	assert_int_equal(count, 1);
 	deliveries_free(list, count);
 	must(deliveries_wait(CHANNEL_WEBHOOK, now, 60, &wait, &soon, &err));
