@@ -279,7 +279,8 @@ explain_refusal(struct attempt *a, const struct askpass_refusal *r,
 		    a->target.user != NULL ? a->target.user : "");
 	return err_set(err, ERR_DENIED,
 	    "the login to %s asks for something that cannot be answered here: "
-	    "\"%s\". Log in once with ssh and a control socket, or use a key",
+	    "\"%s\". Use a key; or log in by hand with a ControlPath in your ssh "
+	    "config, and name nothing but the host in the entry",
 	    sb->name, r->prompt);
 }
 

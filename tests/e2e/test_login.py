@@ -508,6 +508,60 @@ def test_ssh_config_made_for_a_terminal(home, sshd, tmp_path):
     assert sshd.connections_ever() == 1
 
 
+@pytest.fixture
+def by_hand(home, sshd):
+    """Somebody's own connection, by a login that only a person can do (here:
+    with a key that the ssh config does not name)."""
+    socket_path = home.home / ".ssh" / "cm"
+    ssh_config(home, "Host work\nHostName 127.0.0.1\nPort %d\nUser %s\n"
+               "ControlPath %s\n" % (sshd.port, sshd.user, socket_path))
+    ssh = ["ssh", "-F", home.home / ".ssh" / "config"]
+    run(*ssh, "-i", sshd.key, "-o", "StrictHostKeyChecking=no", "-o",
+        "UserKnownHostsFile=/dev/null", "-M", "-N", "-f", "work")
+    check = [*ssh, "-O", "check", "work"]
+    yield lambda: subprocess.run(check, capture_output=True).returncode == 0
+    subprocess.run([*ssh, "-O", "exit", "work"], capture_output=True)
+
+
+def test_connection_made_by_hand(home, sshd, by_hand):
+    """Where a login asks for what only a person has."""
+    server = home.server([{"host": "work"}])
+    works(home.ask(server, "exec_bash", command="echo hi"))
+    [listed] = home.ask(server, "list_sandboxes")["sandboxes"]
+    assert listed["connection_alive"] is True
+    result = home.ask(server, "exec_bash", command="sleep 60", timeout_s=1)
+    assert result["kill_verified"] is True, dict(result)
+    server.close_input()
+    server.ends()
+    assert sshd.logins_ever() == 1
+    assert by_hand(), "it is not ours to end"
+
+
+def test_connection_made_by_hand_is_lost(home, sshd, by_hand):
+    server = home.server([{"host": "work"}])
+    works(home.ask(server, "exec_bash", command="echo hi"))
+    sshd.cut()
+    fails(home.ask(server, "exec_bash", command="echo hi"),
+          "refused the login", "accepts: .*publickey")
+
+
+@pytest.mark.parametrize("field", [
+    {"host_key_policy": "strict"}, {"user": "nobody-we-know"},
+    {"password": SECRET}])
+def test_connection_made_by_hand_is_for_plain_entries(home, by_hand, field):
+    """What an entry says goes before what somebody did."""
+    fails(hello(home, {"host": "work", **field}))
+    assert by_hand()
+
+
+def test_login_that_works_needs_no_connection_made_by_hand(home, sshd,
+                                                           by_hand):
+    with open(home.home / ".ssh" / "config", "a") as file:
+        file.write("IdentityFile %s\n" % sshd.key)
+    works(hello(home, {"host": "work"}))
+    assert sshd.logins_ever() == 2
+
+
 def test_mistake_in_the_ssh_config(home, sshd):
     ssh_config(home, "Hots *\n")
     fails(hello(home, sshd.entry()), "ssh config", "Hots|hots")
