@@ -1,21 +1,12 @@
 /* Looking for an agent. */
 #include "ssh/agent.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fs.h"
+#include "base/ident.h"
 #include "base/mem.h"
-
-static bool
-is_our_socket(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISSOCK(st.st_mode) &&
-	    st.st_uid == geteuid();
-}
 
 char *
 agent_find(void)
@@ -29,11 +20,15 @@ agent_find(void)
 
 	if (getenv("SSH_AUTH_SOCK") != NULL)
 		return NULL;
+	path = ident_inherited("SSH_AUTH_SOCK");
+	if (path != NULL && fs_own_socket(path))
+		return path;
+	free(path);
 	dir = xdg != NULL ? xstrdup(xdg)
 	                  : xasprintf("/run/user/%ld", (long)geteuid());
 	for (i = 0; names[i] != NULL; i++) {
 		path = xasprintf("%s/%s", dir, names[i]);
-		if (is_our_socket(path)) {
+		if (fs_own_socket(path)) {
 			free(dir);
 			return path;
 		}

@@ -433,7 +433,36 @@ def test_neither_key_nor_password(home, sshd):
 def test_agent_without_the_variable(home, sshd, new_key_agent, place):
     (home.run / place).parent.mkdir(exist_ok=True)
     new_key_agent(home.run / place).add(sshd.key)
+    home.more["SSH_AUTH_SOCK"] = None
     works(hello(home, sshd.entry(key_file=None)))
+
+
+def client_without_the_variable(home, entry):
+    """What a client gets that has SSH_AUTH_SOCK and does not pass it on."""
+    done = subprocess.run(
+        ["sh", "-c", 'sh -c \'"$@"; exit $?\' - env -u SSH_AUTH_SOCK "$@"; '
+         'exit $?', "-", os.path.abspath(rsmcp.SERVER), "call", "exec_bash",
+         "command=echo hi", "--json"],
+        cwd=home.home, env=rsmcp.environment(home.home, **home.env([entry])),
+        stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=rsmcp.PATIENCE_S)
+    return json.loads(done.stdout)
+
+
+def test_agent_of_a_client_that_keeps_the_variable(home, sshd, key_agent):
+    """As of `eval $(ssh-agent)`, whose socket may be anywhere."""
+    key_agent.add(sshd.key)
+    home.more["SSH_AUTH_SOCK"] = key_agent.socket
+    result = client_without_the_variable(home, sshd.entry(key_file=None))
+    assert result.get("stdout") == "hi\n", result
+
+
+def test_agent_of_a_client_that_has_ended(home, sshd, new_key_agent):
+    """One in a usual place is taken then."""
+    new_key_agent(home.run / "ssh-agent.socket").add(sshd.key)
+    home.more["SSH_AUTH_SOCK"] = str(home.run / "no-such-socket")
+    result = client_without_the_variable(home, sshd.entry(key_file=None))
+    assert result.get("stdout") == "hi\n", result
 
 
 def test_alias(home, sshd):
