@@ -148,6 +148,19 @@ def test_few_sessions(new_agent, new_sshd, new_tag, sessions):
     assert server.connections_ever() <= 4
 
 
+@pytest.mark.parametrize("sessions", [2, 5])
+def test_few_sessions_and_no_further_login(new_agent, new_sshd, sessions):
+    """What a further connection would serve waits, if there can be none."""
+    server = new_sshd("MaxSessions %d" % sessions)
+    agent = new_agent(server.entry())
+    agent.good("true")
+    server.stop_listening()
+    calls = [agent.begin("sleep 0.1; echo %d" % n) for n in range(12)]
+    for n, call in enumerate(calls):
+        result = agent.end(call)
+        assert result.get("stdout") == "%d\n" % n, result
+
+
 @pytest.mark.parametrize("sessions", [1, 2, 10])
 def test_two_servers_with_few_sessions(new_agent, new_sshd, sessions):
     """Neither keeps for itself what the other needs."""
