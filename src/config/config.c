@@ -379,8 +379,9 @@ none_usable(const struct config *c, struct err *err)
 	return err_set(err, ERR_NOT_FOUND,
 	    "no sandboxes are configured; set REMOTE_SANDBOX_LIST to a JSON "
 	    "array such as [{\"name\": \"gpu1\", \"host\": \"gpu1\"}] in the "
-	    "environment of this server, or write it to its config.json; or "
-	    "set SSH_HOST to one machine that ssh knows");
+	    "environment of this server, or write it to "
+	    "~/.config/remote-sandbox-mcp/config.json; or set SSH_HOST to one "
+	    "machine that ssh knows");
 }
 
 /* Why an entry of this name was left out: "..., entry 2 (gpu1): ..."; or NULL.

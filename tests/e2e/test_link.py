@@ -10,6 +10,7 @@ import os
 import pathlib
 import random
 import resource
+import shutil
 import signal
 import socket
 import stat
@@ -733,6 +734,36 @@ def test_a_frozen_host_delays_nobody(new_agent, sshd, new_sshd):
             assert agent.end(call, timeout=60).seconds < 45 * SLOW
     finally:
         os.kill(other.process.pid, signal.SIGCONT)
+
+
+# --- A host that we bring along ---------------------------------------------
+
+@pytest.mark.parametrize("who, end", [
+    ("me", "input"), ("me", "TERM"), ("me", "KILL"),
+    pytest.param("account", "input", marks=needs_root)])
+def test_serve_local(request, home, who, end):
+    """Needs no configuration and no root, and leaves nothing behind."""
+    options = {}
+    if who == "account":
+        account = request.getfixturevalue("account")
+        program = shutil.copy(rsmcp.SERVER, account.home / "program")
+        for path in [home.path, *home.path.rglob("*")]:
+            shutil.chown(path, account.name)
+        options = {"program": program, "user": account.name,
+                   "group": account.name, "extra_groups": []}
+    server = home.server(args=["serve", "--local"], **options)
+    result = home.ask(server, "exec_bash", command="id -u; echo $HOME")
+    uid, place = result["stdout"].split()
+    assert int(uid) == os.stat("/proc/%d" % server.pid).st_uid
+    assert result["sandbox"] == "local" and os.path.isdir(place)
+    if end == "input":
+        server.close_input()
+    else:
+        server.signal(getattr(signal, "SIG" + end))
+    rsmcp.until("it is gone, with all it started", lambda: not [
+        pid for pid in home.processes() if not rsmcp.gone(pid)])
+    assert not os.path.exists(place)
+    assert not home.sockets()
 
 
 # --- Never twice ------------------------------------------------------------
