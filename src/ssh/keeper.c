@@ -72,7 +72,8 @@ tend(struct link *l)
 
 	if (!l->connected || l->connecting)
 		return;
-	if (now - l->used > IDLE_MS) {
+	/* Without the lease a command under way would be ended. */
+	if (l->busy == 0 && now - l->used > IDLE_MS) {
 		link_let_go(l);
 		return;
 	}

@@ -397,6 +397,7 @@ void
 link_give(struct link *l, struct shell *s, bool usable)
 {
 	pthread_mutex_lock(&l->lock);
+	l->used = clock_ms();
 	l->busy--;
 	if (!usable || s->generation != l->generation || !l->connected) {
 		if (s->generation == l->generation)
