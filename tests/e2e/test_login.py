@@ -268,7 +268,8 @@ def test_wrong_password_and_pam(home, new_sshd, account):
     """One try, though the server would take it in two ways."""
     sshd = new_sshd("UsePAM yes", "KbdInteractiveAuthentication yes")
     entry = password_entry(sshd, account, password=TOKEN + "wrong")
-    fails(hello(home, entry), "refused the login")
+    fails(hello(home, entry), "refused the login as " + account.name,
+          "tried the password", r"\(ssh: .*Password")
     assert sshd.count("Failed password|PAM: Authentication failure") == 1, \
         sshd.log()
 
