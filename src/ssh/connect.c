@@ -346,6 +346,10 @@ link_connect(struct link *l, const struct until *until, struct err *err)
 {
 	int rc;
 
+	/* One that stands is good enough, though somebody may be logging in
+	 * for a further connection. */
+	if (l->connected)
+		return 0;
 	if (wait_connected(l, until, err) == -1)
 		return -1;
 	if (l->connected)

@@ -10,6 +10,7 @@ import os
 import pathlib
 import random
 import resource
+import select
 import shutil
 import signal
 import socket
@@ -160,6 +161,41 @@ def test_few_sessions_and_no_further_login(new_agent, new_sshd, sessions):
     for n, call in enumerate(calls):
         result = agent.end(call)
         assert result.get("stdout") == "%d\n" % n, result
+
+
+def test_a_further_login_that_hangs_delays_nobody(new_agent, new_sshd):
+    """Shells that come back are lent while it is tried."""
+    server = new_sshd("MaxSessions 3")
+    agent = new_agent(server.entry(connect_timeout_s=60))
+    agent.good("true")
+    server.stop_listening()
+    with socket.create_server(("127.0.0.1", server.port)) as silent:
+        calls = [agent.begin("sleep 0.5; echo %d" % n) for n in range(3)]
+        rsmcp.until("somebody tries to log in",
+                    lambda: select.select([silent], [], [], 0)[0])
+        rsmcp.until("two of them are served",
+                    lambda: sum(map(agent.over, calls)) == 2)
+        assert agent.good("echo hi") == "hi\n"
+        assert sum(map(agent.over, calls)) == 2
+        silent.accept()[0].close()
+        for n, call in enumerate(calls):
+            assert agent.end(call).get("stdout") == "%d\n" % n
+
+
+@long
+def test_a_further_login_that_hangs_ends_nothing(new_agent, new_sshd):
+    """The host hears from us all the while, so the lease stands."""
+    server = new_sshd("MaxSessions 3")
+    agent = new_agent(server.entry(connect_timeout_s=90))
+    agent.good("true")
+    server.stop_listening()
+    with socket.create_server(("127.0.0.1", server.port)):
+        calls = [agent.begin("sleep 75; echo %d" % n, timeout_s=200)
+                 for n in range(3)]
+        rsmcp.until("two of them are served",
+                    lambda: sum(map(agent.over, calls)) == 2, 90 * SLOW)
+        for call in filter(agent.over, calls):
+            assert agent.end(call).get("exit_code") == 0, agent.end(call)
 
 
 @pytest.mark.parametrize("sessions", [1, 2, 10])
