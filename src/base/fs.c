@@ -204,6 +204,15 @@ pipe_cloexec(int fds[2])
 }
 #endif
 
+bool
+fs_own_socket(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISSOCK(st.st_mode) &&
+	    st.st_uid == geteuid();
+}
+
 int
 fs_pipe(int fds[2], struct err *err)
 {

@@ -4,6 +4,7 @@
 #ifndef BASE_FS_H
 #define BASE_FS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -29,6 +30,9 @@ int fs_replace(const char *path, const void *data, size_t len, mode_t mode,
 /* Make the directory and its missing parents.  A path that exists and is no
  * directory is an error. */
 int fs_mkdirs(const char *path, mode_t mode, struct err *err);
+
+/* Is it a socket that belongs to this user?  A link to one is. */
+bool fs_own_socket(const char *path);
 
 /* pipe(2) with close-on-exec on both ends. */
 int fs_pipe(int fds[2], struct err *err);

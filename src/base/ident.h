@@ -34,6 +34,10 @@ int ident_end_fd(pid_t child);
 /* Are these two words next to each other on its command line? */
 bool ident_has_args(pid_t pid, const char *word, const char *next);
 
+/* A variable as it was given to the nearest of our ancestors that has it; NULL
+ * if none is known to have it.  Caller frees. */
+char *ident_inherited(const char *name);
+
 /* Another process that has the file open, with its name in "name"; 0 if none
  * is seen.  Only those of this user can be. */
 pid_t ident_holder(const char *path, char *name, size_t size);

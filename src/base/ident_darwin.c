@@ -63,6 +63,14 @@ ident_has_args(pid_t pid, const char *word, const char *next)
 	return false;
 }
 
+/* The same. */
+char *
+ident_inherited(const char *name)
+{
+	(void)name;
+	return NULL;
+}
+
 pid_t
 ident_holder(const char *path, char *name, size_t size)
 {

@@ -14,9 +14,12 @@
 #include "base/fs.h"
 #include "base/ident.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "base/str.h"
 
 #define ARGS_MAX 65536
+#define ENVIRON_MAX ((size_t)2 << 20)
+#define ANCESTORS_MAX 32
 
 /* A file of /proc/PID as text; empty if there is none. */
 static void
@@ -118,6 +121,59 @@ ident_has_args(pid_t pid, const char *word, const char *next)
 	}
 	buf_free(&text);
 	return found;
+}
+
+/* Its parent; 0 if there is none, or it is not told. */
+static pid_t
+parent_of(pid_t pid)
+{
+	struct buf text;
+	const char *at;
+	int64_t parent = 0;
+
+	buf_init(&text, 4096);
+	proc_file(pid, "stat", &text);
+	/* "pid (any name) S parent ..." */
+	at = strrchr(text.data, ')');
+	if (at != NULL && strlen(at) > 4)
+		parent = strtoll(at + 4, NULL, 10);
+	buf_free(&text);
+	return parent > 0 ? (pid_t)parent : 0;
+}
+
+/* A variable of what the process was started with, or NULL. */
+static char *
+variable_of(pid_t pid, const char *name)
+{
+	size_t len = strlen(name);
+	const char *at, *end;
+	char *value = NULL;
+	struct buf text;
+
+	buf_init(&text, ENVIRON_MAX);
+	proc_file(pid, "environ", &text);
+	end = text.data + text.len;
+	for (at = text.data; at < end && value == NULL; at += strlen(at) + 1) {
+		if (strncmp(at, name, len) == 0 && at[len] == '=')
+			value = xstrdup(at + len + 1);
+	}
+	secret_wipe(text.data, text.cap);
+	buf_free(&text);
+	return value;
+}
+
+char *
+ident_inherited(const char *name)
+{
+	pid_t pid = getppid();
+	char *value = NULL;
+	int i;
+
+	for (i = 0; i < ANCESTORS_MAX && pid > 1 && value == NULL; i++) {
+		value = variable_of(pid, name);
+		pid = parent_of(pid);
+	}
+	return value;
 }
 
 /* Has the process this file open? */

@@ -384,11 +384,32 @@ none_usable(const struct config *c, struct err *err)
 	    "machine that ssh knows");
 }
 
+/* Why an entry of this name was left out: "..., entry 2 (gpu1): ..."; or NULL.
+ */
+static const char *
+problem_of(const struct config *c, const char *name)
+{
+	char *place = xasprintf(" (%.*s): ",
+	    (int)utf8_cut(name, strlen(name), NAME_SHOWN), name);
+	const char *found = NULL;
+	const json_t *problem;
+	size_t i;
+
+	json_array_foreach (c->problems, i, problem) {
+		if (found == NULL &&
+		    strstr(json_string_value(problem), place) != NULL)
+			found = json_string_value(problem);
+	}
+	free(place);
+	return found;
+}
+
 const struct sandbox *
 config_pick(const struct config *c, const char *name, const char *active,
     struct err *err)
 {
 	const struct sandbox *sb;
+	const char *problem;
 	struct buf names;
 	size_t i;
 
@@ -407,8 +428,12 @@ config_pick(const struct config *c, const char *name, const char *active,
 		    (int)utf8_cut(c->sandboxes[i].name,
 		        strlen(c->sandboxes[i].name), NAME_SHOWN),
 		    c->sandboxes[i].name);
-	err_set(err, ERR_NOT_FOUND, "unknown sandbox '%.*s'; available: %s%s",
-	    (int)utf8_cut(name, strlen(name), NAME_SHOWN), name, names.data,
+	problem = problem_of(c, name);
+	err_set(err, ERR_NOT_FOUND, "%s '%.*s'%s%s; available: %s%s",
+	    problem != NULL ? "cannot use sandbox" : "unknown sandbox",
+	    (int)utf8_cut(name, strlen(name), NAME_SHOWN), name,
+	    problem != NULL ? ": Sandbox configuration error: " : "",
+	    problem != NULL ? problem : "", names.data,
 	    i < c->count ? ", ..." : "");
 	buf_free(&names);
 	return NULL;

@@ -37,41 +37,43 @@ wrong(struct err *err, const char *field, const char *what)
 	return err_set(err, ERR_INVALID, "field '%s' %s", field, what);
 }
 
+/* Valid UTF-8 with none of the control characters, those of eight bits (U+0080
+ * to U+009F) included; from "least" on all others are fine. */
+static int
+check_text(const char *field, const char *s, unsigned char least,
+    struct err *err)
+{
+	const unsigned char *c;
+
+	if (!utf8_valid(s, strlen(s)))
+		return wrong(err, field, "must be UTF-8");
+	for (c = (const unsigned char *)s; *c != '\0'; c++) {
+		if (*c < least || *c == 0x7f || (*c == 0xc2 && c[1] < 0xa0))
+			return wrong(err, field,
+			    least > ' ' ? "must not contain white space or "
+			                  "control characters"
+			                : "must not contain control "
+			                  "characters");
+	}
+	return 0;
+}
+
 /* Something that ends up on ssh's command line. */
 static int
 check_word(const char *field, const char *s, struct err *err)
 {
-	const unsigned char *c;
-
 	if (s[0] == '\0')
 		return wrong(err, field, "is empty");
 	if (s[0] == '-')
 		return wrong(err, field, "must not begin with a dash");
-	if (!utf8_valid(s, strlen(s)))
-		return wrong(err, field, "must be UTF-8");
-	for (c = (const unsigned char *)s; *c != '\0'; c++) {
-		if (*c <= ' ' || *c == 0x7f)
-			return wrong(err, field,
-			    "must not contain white space or control "
-			    "characters");
-	}
-	return 0;
+	return check_text(field, s, ' ' + 1, err);
 }
 
 /* No control characters: it goes into a line of a file. */
 static int
 check_line(const char *field, const char *s, struct err *err)
 {
-	const unsigned char *c;
-
-	if (!utf8_valid(s, strlen(s)))
-		return wrong(err, field, "must be UTF-8");
-	for (c = (const unsigned char *)s; *c != '\0'; c++) {
-		if (*c < ' ' || *c == 0x7f)
-			return wrong(err, field,
-			    "must not contain control characters");
-	}
-	return 0;
+	return check_text(field, s, ' ', err);
 }
 
 /* A string field without NUL; *out stays if absent, null or "". */

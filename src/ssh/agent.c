@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/ident.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "config/dirs.h"
@@ -14,15 +15,6 @@
 #define ENV "SSH_AUTH_SOCK"
 #define FILE_NAME "ssh-agent" /* in the state directory: the path of it */
 #define PATH_MAX_BYTES 4096
-
-static bool
-is_our_socket(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISSOCK(st.st_mode) &&
-	    st.st_uid == geteuid();
-}
 
 /* Does the variable name an agent, or say that there is to be none?  What a
  * client could not fill in ("$SSH_AUTH_SOCK") and what is left of an agent that
@@ -41,10 +33,17 @@ tells(const char *variable)
 static char *
 usable(char *path)
 {
-	if (path != NULL && is_our_socket(path))
+	if (path != NULL && fs_own_socket(path))
 		return path;
 	free(path);
 	return NULL;
+}
+
+/* That of who started us, or NULL. */
+static char *
+find_inherited(void)
+{
+	return usable(ident_inherited(ENV));
 }
 
 /* What was remembered, or NULL; it may be gone by now. */
@@ -109,7 +108,9 @@ agent_find(void)
 
 	if (tells(getenv(ENV)))
 		return NULL;
-	path = find_remembered();
+	path = find_inherited();
+	if (path == NULL)
+		path = find_remembered();
 	return path != NULL ? path : find_usual();
 }
 
@@ -131,20 +132,25 @@ agent_there(void)
 int
 agent_remember(struct err *err)
 {
-	const char *given = getenv(ENV);
-	char *file, *old;
+	const char *variable = getenv(ENV);
+	char *path, *file, *old = NULL;
 	int rc = 0;
 
-	if (given == NULL || given[0] != '/' || !is_our_socket(given))
+	path = tells(variable) ? usable(xstrdup(variable)) : find_inherited();
+	if (path == NULL || path[0] != '/') {
+		free(path);
 		return 0;
+	}
 	file = remembered_file(err);
 	if (file == NULL)
-		return -1;
-	old = read_remembered(file);
-	if (old == NULL || strcmp(old, given) != 0)
-		rc = fs_replace(file, given, strlen(given), 0600, err);
+		rc = -1;
+	else
+		old = read_remembered(file);
+	if (rc == 0 && (old == NULL || strcmp(old, path) != 0))
+		rc = fs_replace(file, path, strlen(path), 0600, err);
 	free(old);
 	free(file);
+	free(path);
 	return rc;
 }
 

@@ -10,6 +10,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "ssh/clean.h"
 #include "ssh/outputs.h"
 
@@ -298,7 +299,16 @@ end_output(struct capture *c)
 	buf_free(&held);
 }
 
-/* It was cut by the reader's limit, though memory holds all of it. */
+/* Would the reader get other characters than the program wrote?  Colours and
+ * the like are left out on purpose. */
+static bool
+not_text(const struct buf *raw)
+{
+	return !utf8_valid(raw->data, raw->len) ||
+	    memchr(raw->data, '\0', raw->len) != NULL;
+}
+
+/* The reader does not get all of it, though memory holds it. */
 static void
 save_file(struct capture *c)
 {
@@ -335,6 +345,8 @@ capture_text(struct capture *c, struct buf *out, size_t max)
 	    whole ? raw.len : c->head.len);
 	chars = whole ? count_characters(tail.data, tail.len) : c->total;
 	if (whole && chars <= max) {
+		if (not_text(&raw))
+			save_file(c);
 		buf_add(out, tail.data, tail.len);
 	} else {
 		left_out = chars > max ? chars - max : 1;

@@ -70,6 +70,7 @@ int trailer_parse(const char *text, struct trailer *t);
  * The output as clean text of at most "max" characters: all of it, or head
  * and tail with a line between that says what is missing.  Returns how many
  * characters were left out (0: none; a guess, if they were never kept).
+ * Bytes that are no text are replaced, and then in the file as well.
  */
 uint64_t capture_text(struct capture *c, struct buf *out, size_t max);
 

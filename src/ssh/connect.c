@@ -120,7 +120,12 @@ roomy_master(struct link *l, bool grow, const struct until *until,
 	if (!grow || l->count == MASTERS_MAX)
 		return err_set(err, ERR_LIMIT, "%s allows no further session",
 		    l->sb->name);
-	return log_in(l, l->count, until, err) == -1 ? -1 : l->count - 1;
+	if (log_in(l, l->count, until, err) == 0)
+		return l->count - 1;
+	/* What stands is enough for who can wait for a shell to come back. */
+	if (l->connected && err->code != ERR_CANCELLED)
+		err->code = ERR_LIMIT;
+	return -1;
 }
 
 static void
@@ -362,6 +367,10 @@ link_connect(struct link *l, const struct until *until, struct err *err)
 {
 	int rc;
 
+	/* One that stands is good enough, though somebody may be logging in
+	 * for a further connection. */
+	if (l->connected)
+		return 0;
 	if (wait_connected(l, until, err) == -1)
 		return -1;
 	if (l->connected)

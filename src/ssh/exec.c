@@ -18,9 +18,10 @@
 #define TRAVEL_MS 10000
 #define SLOWEST_BYTES_MS 20 /* a link of 20 kB a second */
 
-/* After a kill: how long its last output may take to come. */
+/* A reply comes within two seconds after deadline and grace: this long to know
+ * that all is gone and to get the last output, which may take so much of it. */
+#define END_MS 1900
 #define DRAIN_MS 1000
-#define KILL_EXTRA_MS 3000
 
 /* A command under way. */
 struct run {
@@ -187,10 +188,8 @@ attend(struct run *r, const struct until *until, struct err *err)
 
 /* End all processes of the command, by way of the link's lease. */
 static void
-kill_command(struct run *r)
+kill_command(struct run *r, const struct until *until)
 {
-	struct until limit =
-	    until_in(r->req->grace_ms + (int64_t)KILL_EXTRA_MS);
 	struct lease_kill kill = {
 		.mark = r->mark,
 		.waiter = r->waiter,
@@ -200,7 +199,7 @@ kill_command(struct run *r)
 	struct err err;
 
 	r->res->verified = VERIFIED_NO;
-	if (link_end(r->link, &kill, &r->res->survivors, &limit, &err) == -1 ||
+	if (link_end(r->link, &kill, &r->res->survivors, until, &err) == -1 ||
 	    r->res->survivors.len > 0)
 		return;
 	r->res->verified =
@@ -211,13 +210,15 @@ kill_command(struct run *r)
 static void
 stop_command(struct run *r, enum err_code why)
 {
+	struct until end = until_in(r->req->grace_ms + (int64_t)END_MS);
 	struct until drain;
 	struct err err;
 
 	r->res->timed_out = why == ERR_TIMEOUT;
 	r->res->cancelled = why == ERR_CANCELLED;
-	kill_command(r);
-	drain = until_in(r->res->verified == VERIFIED_NO ? 0 : DRAIN_MS);
+	kill_command(r, &end);
+	drain =
+	    until_within(&end, r->res->verified == VERIFIED_NO ? 0 : DRAIN_MS);
 	attend(r, &drain, &err);
 	r->res->state =
 	    r->res->verified == VERIFIED_NO ? EXEC_MAY_BE_RUNNING : EXEC_KILLED;

@@ -21,7 +21,8 @@ struct exec_request {
 	int64_t timeout_ms;
 	int grace_ms;     /* between TERM and KILL */
 	size_t max_chars; /* of each stream */
-	bool keep_file;   /* longer output goes to a local file, whole */
+	bool keep_file;   /* longer output, and what is no text, goes to
+	                   * a local file, whole */
 	/* Called about twice a second with the last line; or NULL. */
 	void (*progress)(void *data, int64_t elapsed_ms, const char *line);
 	void *data;

@@ -138,6 +138,13 @@ revoked_key(const struct sandbox *sb, const char *text, struct err *err)
 	    print[0] != '\0' ? ")" : "", line);
 }
 
+bool
+explain_refused(const struct err *err)
+{
+	return err->code == ERR_DENIED &&
+	    strstr(err->msg, "refused the login") != NULL;
+}
+
 /* What was tried, in words. */
 static const char *
 tried(const struct sandbox *sb)

@@ -16,4 +16,8 @@
  */
 int explain_login(const struct sandbox *sb, const char *text, struct err *err);
 
+/* Is this such an error, of a server that did not let us in?  Also if it is
+ * repeated later on. */
+bool explain_refused(const struct err *err);
+
 #endif

@@ -70,9 +70,10 @@ tend(struct link *l)
 	struct shell *s, *old;
 	struct err err;
 
-	if (!l->connected || l->connecting)
+	if (!l->connected)
 		return;
-	if (now - l->used > IDLE_MS) {
+	/* Without the lease a command under way would be ended. */
+	if (l->busy == 0 && !l->connecting && now - l->used > IDLE_MS) {
 		link_let_go(l);
 		return;
 	}
@@ -85,6 +86,10 @@ tend(struct link *l)
 		l->doubted = true;
 		return;
 	}
+	/* A further login may take its time; the lease must hear from us all
+	 * the while. */
+	if (l->connecting)
+		return;
 	for (old = take_old(l, now); (s = old) != NULL;) {
 		old = s->next;
 		l->full[s->master] = false;

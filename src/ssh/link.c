@@ -202,7 +202,8 @@ find_shell(struct link *l, const struct until *until, struct err *err)
 			s = link_more(l, true, until, err);
 			if (s != NULL || err->code != ERR_LIMIT)
 				return s;
-			continue;
+			if (l->idle != NULL)
+				continue;
 		}
 		if (wait_for_room(l, since, until, err) == -1)
 			return NULL;
@@ -396,6 +397,7 @@ void
 link_give(struct link *l, struct shell *s, bool usable)
 {
 	pthread_mutex_lock(&l->lock);
+	l->used = clock_ms();
 	l->busy--;
 	if (!usable || s->generation != l->generation || !l->connected) {
 		if (s->generation == l->generation)

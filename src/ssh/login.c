@@ -275,12 +275,15 @@ explain_refusal(struct attempt *a, const struct askpass_refusal *r,
 		    sb->key_file, sb->name);
 	if (r->which == 'p' && r->given)
 		return err_set(err, ERR_DENIED,
-		    "%s refused the login%s%s: the password is wrong", sb->name,
-		    a->target.user != NULL ? " as " : "",
-		    a->target.user != NULL ? a->target.user : "");
+		    "%s refused the login%s%s: tried the password, which is "
+		    "wrong; the server accepts more methods and asked for it "
+		    "again (ssh: %s)",
+		    sb->name, a->target.user != NULL ? " as " : "",
+		    a->target.user != NULL ? a->target.user : "", r->prompt);
 	return err_set(err, ERR_DENIED,
 	    "the login to %s asks for something that cannot be answered here: "
-	    "\"%s\". Log in once with ssh and a control socket, or use a key",
+	    "\"%s\". Use a key; or log in by hand with a ControlPath in your ssh "
+	    "config, and name nothing but the host in the entry",
 	    sb->name, r->prompt);
 }
 

@@ -37,6 +37,7 @@ struct login_target {
 	int port;
 	char *known_hosts; /* the user's files */
 	bool proxied;      /* by a jump host or a command */
+	char *control;     /* the user's own control socket, or NULL */
 };
 
 /* The path of a file of this sandbox in the runtime directory: "NAME.end".

@@ -8,9 +8,11 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "config/dirs.h"
 #include "ssh/backoff.h"
+#include "ssh/explain.h"
 #include "ssh/login.h"
 #include "ssh/mux.h"
 #include "ssh/sshconf.h"
@@ -68,6 +70,38 @@ lock(const char *path, const struct until *until, struct err *err)
 	return fd;
 }
 
+/*
+ * A login was refused, as where it asks for a code that only a person has.
+ * Then take the connection that the user's own ssh keeps, as `ssh HOST` would.
+ * Only for an entry that leaves everything to ssh: of a user, a key or a host
+ * key that another one names, that connection knows nothing.
+ */
+static bool
+adopt(struct master *m, const struct sandbox *sb, const char *dir,
+    const struct until *until)
+{
+	struct login_target t;
+	struct err err;
+	bool found;
+
+	if (sb->user != NULL || sb->port != 0 || sb->key_file != NULL ||
+	    secret_given(&sb->password) || sb->password_command != NULL ||
+	    sb->ssh_options != NULL || sb->host_key != NULL ||
+	    sb->host_key_policy == HOST_KEY_STRICT)
+		return false;
+	if (login_target(&t, sb, dir, until, &err) == -1)
+		return false;
+	found = t.control != NULL && fs_own_socket(t.control) &&
+	    alive(t.control, until, &err) == 0;
+	if (found) {
+		free(m->path);
+		m->path = xstrdup(t.control);
+		m->theirs = true;
+	}
+	login_target_free(&t);
+	return found;
+}
+
 /* With the lock held: log in, unless it has just failed. */
 static int
 start(struct master *m, const struct sandbox *sb, const char *dir,
@@ -117,6 +151,9 @@ master_ensure(struct master *m, const struct sandbox *sb, int number,
 			rc = alive(m->path, until, err);
 			if (rc == -1)
 				rc = start(m, sb, dir, until, err);
+			if (rc == -1 && number == 0 && explain_refused(err) &&
+			    adopt(m, sb, dir, until))
+				rc = 0;
 			close(fd);
 		}
 	}
@@ -150,6 +187,8 @@ tell(const struct master *m, enum mux_type what)
 void
 master_retire(const struct master *m)
 {
+	if (m->theirs)
+		return;
 	tell(m, MUX_STOP_LISTENING);
 	unlink(m->path);
 }
@@ -162,6 +201,8 @@ master_end(const struct master *m)
 	char *path;
 	size_t i;
 
+	if (m->theirs)
+		return;
 	tell(m, MUX_TERMINATE);
 	for (i = 0; ends[i] != NULL; i++) {
 		path = beside(m, ends[i]);

@@ -9,6 +9,8 @@
 #ifndef SSH_MASTER_H
 #define SSH_MASTER_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 #include "base/until.h"
 #include "config/sandbox.h"
@@ -17,14 +19,16 @@
 #define MASTERS_MAX 4
 
 struct master {
-	char *path; /* its control socket */
+	char *path;  /* its control socket */
+	bool theirs; /* the user's own: not ours to end */
 	/* What the login had to say, once: "" or the new host key. */
 	char new_key[256];
 };
 
 /*
  * Make sure that master "number" (from 0) of the sandbox is there: find it,
- * or log in.  A stale socket is replaced.  master_free() in both cases.
+ * or log in.  A stale socket is replaced.  The first may be one that the
+ * user's own ssh keeps.  master_free() in both cases.
  */
 int master_ensure(struct master *m, const struct sandbox *sb, int number,
     const struct until *until, struct err *err);

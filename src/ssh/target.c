@@ -87,6 +87,8 @@ target_line(struct login_target *t, const char *l)
 		t->host = rest_of_line(l + 13);
 	else if (str_starts(l, "userknownhostsfile ") && t->known_hosts == NULL)
 		t->known_hosts = rest_of_line(l + 19);
+	else if (str_starts(l, "controlpath ") && t->control == NULL)
+		t->control = rest_of_line(l + 12);
 	else if (str_starts(l, "proxyjump ") || str_starts(l, "proxycommand "))
 		t->proxied = !str_starts(strchr(l, ' '), " none");
 	else if (str_starts(l, "port ")) {
@@ -117,6 +119,7 @@ login_target_free(struct login_target *t)
 	free(t->host);
 	free(t->hostname);
 	free(t->known_hosts);
+	free(t->control);
 	memset(t, 0, sizeof(*t));
 }
 

@@ -87,8 +87,9 @@ static const struct out outputs[] = {
 	{ "background_pids", OUT_INTS, "Children it left running." },
 	{ "truncated", OUT_OBJECT,
 	    "Characters left out of a stream, and bytes out of a file." },
-	{ "output_file", OUT_STRING, "Local file with the whole stdout." },
-	{ "stderr_file", OUT_STRING, "Local file with the whole stderr." },
+	{ "output_file", OUT_STRING,
+	    "Local file with the bytes of stdout, if it was cut or is no text." },
+	{ "stderr_file", OUT_STRING, "The same of stderr." },
 	{ "shell", OUT_STRING, "sh, if the host has no bash." },
 	{ "tmux_session", OUT_STRING, "The job, with on_timeout background." },
 	{ "log_file", OUT_STRING, "Its log on the sandbox." },
@@ -189,6 +190,12 @@ set_truncated(json_t *o, const struct exec_result *res)
 	set_count(t, "output_file", res->out_missing);
 	set_count(t, "stderr_file", res->err_missing);
 	json_object_set_new(o, "truncated", t);
+}
+
+/* Of streams that are longer than the reply, or no text. */
+static void
+set_files(json_t *o, const struct exec_result *res)
+{
 	if (res->out_file != NULL)
 		json_object_set_new(o, "output_file",
 		    json_string(res->out_file));
@@ -224,6 +231,7 @@ result_json(const struct exec_result *res, struct link *link)
 		set_pids(o, res);
 	if (res->out_left > 0 || res->err_left > 0)
 		set_truncated(o, res);
+	set_files(o, res);
 	if (res->no_bash)
 		json_object_set_new(o, "shell", json_string("sh"));
 	remote_set_news(o, link);

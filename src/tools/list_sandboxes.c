@@ -41,9 +41,12 @@ static const struct out outputs[] = {
 	    .fields = sandbox_outputs },
 	{ "problems", OUT_STRINGS, "Entries that were left out, and why." },
 	{ "notes", OUT_STRINGS, "What may surprise in the configuration." },
+	{ "diagnostics", OUT_OBJECT,
+	    "Where the configuration came from, if there is a problem or note." },
 	{ 0 },
 };
 
+/* What the older server said here, and what may surprise. */
 static json_t *
 diagnostics(const struct config *c)
 {
@@ -54,11 +57,12 @@ diagnostics(const struct config *c)
 	json_object_set_new(o, "REMOTE_SANDBOX_LIST_length",
 	    json_integer((json_int_t)c->list_length));
 	json_object_set_new(o, "REMOTE_HOST_set", json_boolean(c->host_set));
-	json_object_set(o, "init_error",
-	    json_array_size(c->problems) > 0 ? json_array_get(c->problems, 0)
-	                                     : json_null());
-	if (json_array_size(c->problems) > 1)
-		json_object_set(o, "problems", c->problems);
+	json_object_set_new(o, "init_error",
+	    json_array_size(c->problems) > 0
+	        ? json_deep_copy(json_array_get(c->problems, 0))
+	        : json_null());
+	if (json_array_size(c->notes) > 0)
+		json_object_set_new(o, "notes", json_deep_copy(c->notes));
 	return o;
 }
 
@@ -66,13 +70,15 @@ diagnostics(const struct config *c)
 static int
 none(const struct config *c, json_t **result, struct err *err)
 {
-	json_t *o = json_object();
+	json_t *o = json_object(), *d = diagnostics(c);
 
 	config_pick(c, "", "", err);
+	if (json_array_size(c->problems) > 1)
+		json_object_set_new(d, "problems", json_deep_copy(c->problems));
 	json_object_set_new(o, "hint",
 	    json_string("Fix the configuration and restart this server; it "
 	                "is read at start."));
-	json_object_set_new(o, "diagnostics", diagnostics(c));
+	json_object_set_new(o, "diagnostics", d);
 	json_object_set_new(o, "sandboxes", json_array());
 	*result = o;
 	return -1;
@@ -98,6 +104,8 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 		json_object_set_new(o, "problems", json_deep_copy(c->problems));
 	if (json_array_size(c->notes) > 0)
 		json_object_set_new(o, "notes", json_deep_copy(c->notes));
+	if (json_array_size(c->problems) > 0 || json_array_size(c->notes) > 0)
+		json_object_set_new(o, "diagnostics", diagnostics(c));
 	*result = o;
 	return 0;
 }

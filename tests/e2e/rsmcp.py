@@ -45,12 +45,14 @@ needs_proc = pytest.mark.skipif(
 
 
 def environment(home, **more):
-    """Ours, but with nothing of the user's own files in it, and without a
-    watchdog that nobody would end."""
+    """Ours, but with nothing of the user's own files in it, without the key
+    agent of who runs the tests, and without a watchdog that nobody would end.
+    None takes a variable out."""
     env = {name: value for name, value in os.environ.items()
            if not name.startswith(("XDG_", "REMOTE_", "SSH_"))}
-    return {**env, "HOME": str(home), "REMOTE_SANDBOX_SERVICE": "none",
-            **more}
+    env |= {"HOME": str(home), "SSH_AUTH_SOCK": "",
+            "REMOTE_SANDBOX_SERVICE": "none", **more}
+    return {name: value for name, value in env.items() if value is not None}
 
 
 def request(request_id, method, params=None):

@@ -215,3 +215,36 @@ def test_an_event_is_delivered_once(watched, clock, tmp_path, seconds):
     go.touch()
     rsmcp.until("it is done", lambda: rows() == [("done", 2)])
     assert told.read_text() == "x\n"
+
+
+# --- Sleep ------------------------------------------------------------------
+
+@pytest.fixture
+def sleep_clock(home, tmp_path):
+    made = wallclock.WallClock(tmp_path / "slept", "RSMCP_SLEEP_CLOCK")
+    home.more.update(made.env())
+    return made
+
+
+def test_an_idle_link_closes(sleep_clock, home, new_agent, sshd):
+    """Nobody used it for five minutes; the next one finds a new one."""
+    agent = new_agent(sshd.entry(control_persist_s=1))
+    agent.good("true")
+    sleep_clock.ahead(290)
+    assert agent.good("echo on") == "on\n"
+    assert sshd.logins_ever() == 1
+    sleep_clock.ahead(290 + 310)
+    rsmcp.until("the master is gone", lambda: not home.masters())
+    assert agent.server.process.poll() is None
+    assert agent.good("echo again") == "again\n"
+
+
+def test_a_command_under_way_keeps_its_link(sleep_clock, home, new_agent,
+                                            sshd):
+    agent = new_agent(sshd.entry(control_persist_s=1))
+    call = agent.begin("echo begun; sleep 4; echo done", timeout_s=3600,
+                       token="t")
+    rsmcp.until("it runs", lambda: agent.progress.get("t") or agent.over(call))
+    sleep_clock.ahead(310)
+    result = agent.end(call)
+    assert result.get("stdout") == "begun\ndone\n", result

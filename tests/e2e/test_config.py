@@ -112,7 +112,7 @@ def test_list(home, sshd, dead):
     result = listed(home, entries)
     good, bad = result["sandboxes"]
     assert result["active_sandbox"] == "good"
-    assert "problems" not in result and "notes" not in result
+    assert not {"problems", "notes", "diagnostics"} & set(result)
     assert good.pop("host_key_added")
     assert good == {"name": "good", "host": "127.0.0.1", "port": sshd.port,
                     "user": sshd.user, "is_active": True,
@@ -226,6 +226,20 @@ def test_environment_first_then_the_file(home, config, dead):
     [note] = result["notes"]
     assert "entry 2 (a)" in note and "environment" in note
     assert "problems" not in result
+    assert result["diagnostics"]["notes"] == [note]
+    assert result["diagnostics"]["REMOTE_SANDBOX_LIST_set"] is True
+    assert result["diagnostics"]["init_error"] is None
+
+
+@pytest.mark.parametrize("tool", ["exec_bash", "select_sandbox"])
+def test_asking_for_an_entry_that_was_left_out(home, dead, tool):
+    """It says what is wrong with it, and not that there is none."""
+    more = {"command": "true"} if tool == "exec_bash" else {}
+    result = home.call(tool, [entry(dead, "good"), entry(0, "gpu1")],
+                       sandbox_name="gpu1", **more)
+    assert result.failed
+    assert "entry 2 (gpu1): field 'port'" in result["error"]
+    assert result["error"].endswith("available: good")
 
 
 def test_same_name_twice(home, dead):
@@ -270,7 +284,7 @@ def test_collision_with_the_usual_port(home, dead):
 
 
 def test_odd_names(home, dead):
-    odd = ["ä/ö 北京", "a b", "-x", "auto", '"', "%s%n"]
+    odd = ["ä/ö\u00a0 北京", "a b", "-x", "auto", '"', "%s%n"]
     assert names(listed(home, [entry(dead, name) for name in odd])) == odd
 
 
@@ -340,7 +354,8 @@ WRONG = [
     ({"host": "a b"}, "host"), ({"host": " a"}, "host"),
     ({"host": "a\n"}, "host"), ({"host": "a\tb"}, "host"),
     ({"host": "a\x7f"}, "host"), ({"host": "a\0b"}, "host"),
-    ({"host": "a\x1b[2J"}, "host"),
+    ({"host": "a\x1b[2J"}, "host"), ({"host": "a\x9b2J"}, "host"),
+    ({"user": "a\x85b"}, "user"), ({"name": "a\x9b2J"}, "name"),
     ({"user": 5}, "user"), ({"user": "-l"}, "user"),
     ({"user": "a b"}, "user"), ({"user": "a\nb"}, "user"),
     ({"user": "a\0"}, "user"), ({"user": {}}, "user"),

@@ -369,6 +369,18 @@ def test_the_file_has_the_bytes_as_they_came(agent):
     assert pathlib.Path(result["output_file"]).read_bytes() == data
 
 
+@pytest.mark.parametrize("data", [b"a\xff\xfeb", b"one\0two\0", b"\xc3"])
+def test_output_that_is_no_text_is_not_lost(agent, data):
+    """It is shown as text, and told where its bytes are."""
+    octal = "".join("\\%03o" % byte for byte in data)
+    result = agent.run("printf '%s'; printf 'e%s' >&2" % (octal, octal))
+    assert "truncated" not in result
+    assert pathlib.Path(result["output_file"]).read_bytes() == data
+    assert pathlib.Path(result["stderr_file"]).read_bytes() == b"e" + data
+    result = agent.run("printf '\\033[31mred \\342\\230\\203\\r\\n'")
+    assert not {"output_file", "stderr_file"} & set(result), result
+
+
 def test_old_files_of_output_go(agent, home, new_agent, sshd):
     agent.run("seq 100000", max_output_chars=10)
     old, = outputs(home)

@@ -10,6 +10,8 @@ import os
 import pathlib
 import random
 import resource
+import select
+import shutil
 import signal
 import socket
 import stat
@@ -146,6 +148,54 @@ def test_few_sessions(new_agent, new_sshd, new_tag, sessions):
         assert not tag.pids()
     assert agent.good("echo on") == "on\n"
     assert server.connections_ever() <= 4
+
+
+@pytest.mark.parametrize("sessions", [2, 5])
+def test_few_sessions_and_no_further_login(new_agent, new_sshd, sessions):
+    """What a further connection would serve waits, if there can be none."""
+    server = new_sshd("MaxSessions %d" % sessions)
+    agent = new_agent(server.entry())
+    agent.good("true")
+    server.stop_listening()
+    calls = [agent.begin("sleep 0.1; echo %d" % n) for n in range(12)]
+    for n, call in enumerate(calls):
+        result = agent.end(call)
+        assert result.get("stdout") == "%d\n" % n, result
+
+
+def test_a_further_login_that_hangs_delays_nobody(new_agent, new_sshd):
+    """Shells that come back are lent while it is tried."""
+    server = new_sshd("MaxSessions 3")
+    agent = new_agent(server.entry(connect_timeout_s=60))
+    agent.good("true")
+    server.stop_listening()
+    with socket.create_server(("127.0.0.1", server.port)) as silent:
+        calls = [agent.begin("sleep 0.5; echo %d" % n) for n in range(3)]
+        rsmcp.until("somebody tries to log in",
+                    lambda: select.select([silent], [], [], 0)[0])
+        rsmcp.until("two of them are served",
+                    lambda: sum(map(agent.over, calls)) == 2)
+        assert agent.good("echo hi") == "hi\n"
+        assert sum(map(agent.over, calls)) == 2
+        silent.accept()[0].close()
+        for n, call in enumerate(calls):
+            assert agent.end(call).get("stdout") == "%d\n" % n
+
+
+@long
+def test_a_further_login_that_hangs_ends_nothing(new_agent, new_sshd):
+    """The host hears from us all the while, so the lease stands."""
+    server = new_sshd("MaxSessions 3")
+    agent = new_agent(server.entry(connect_timeout_s=90))
+    agent.good("true")
+    server.stop_listening()
+    with socket.create_server(("127.0.0.1", server.port)):
+        calls = [agent.begin("sleep 75; echo %d" % n, timeout_s=200)
+                 for n in range(3)]
+        rsmcp.until("two of them are served",
+                    lambda: sum(map(agent.over, calls)) == 2, 90 * SLOW)
+        for call in filter(agent.over, calls):
+            assert agent.end(call).get("exit_code") == 0, agent.end(call)
 
 
 @pytest.mark.parametrize("sessions", [1, 2, 10])
@@ -619,7 +669,8 @@ def test_a_frozen_link_is_answered_in_time(agent, sshd, tmp_path, shells):
     sshd.freeze()
     result = agent.run("echo x >>%s" % file, timeout_s=1, timeout=30 * SLOW)
     print("%.2f s: %s" % (result.seconds, result))
-    assert result.seconds < 12 * SLOW
+    assert result.seconds < 1 + agents.GRACE_S + END_S + (
+        0 if shells == "waiting" else 6 * SLOW)
     if result.failed:
         ran = []
     elif result["exit_code"] is None:
@@ -719,6 +770,36 @@ def test_a_frozen_host_delays_nobody(new_agent, sshd, new_sshd):
             assert agent.end(call, timeout=60).seconds < 45 * SLOW
     finally:
         os.kill(other.process.pid, signal.SIGCONT)
+
+
+# --- A host that we bring along ---------------------------------------------
+
+@pytest.mark.parametrize("who, end", [
+    ("me", "input"), ("me", "TERM"), ("me", "KILL"),
+    pytest.param("account", "input", marks=needs_root)])
+def test_serve_local(request, home, who, end):
+    """Needs no configuration and no root, and leaves nothing behind."""
+    options = {}
+    if who == "account":
+        account = request.getfixturevalue("account")
+        program = shutil.copy(rsmcp.SERVER, account.home / "program")
+        for path in [home.path, *home.path.rglob("*")]:
+            shutil.chown(path, account.name)
+        options = {"program": program, "user": account.name,
+                   "group": account.name, "extra_groups": []}
+    server = home.server(args=["serve", "--local"], **options)
+    result = home.ask(server, "exec_bash", command="id -u; echo $HOME")
+    uid, place = result["stdout"].split()
+    assert int(uid) == os.stat("/proc/%d" % server.pid).st_uid
+    assert result["sandbox"] == "local" and os.path.isdir(place)
+    if end == "input":
+        server.close_input()
+    else:
+        server.signal(getattr(signal, "SIG" + end))
+    rsmcp.until("it is gone, with all it started", lambda: not [
+        pid for pid in home.processes() if not rsmcp.gone(pid)])
+    assert not os.path.exists(place)
+    assert not home.sockets()
 
 
 # --- Never twice ------------------------------------------------------------

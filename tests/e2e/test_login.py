@@ -269,7 +269,8 @@ def test_wrong_password_and_pam(home, new_sshd, account):
     """One try, though the server would take it in two ways."""
     sshd = new_sshd("UsePAM yes", "KbdInteractiveAuthentication yes")
     entry = password_entry(sshd, account, password=TOKEN + "wrong")
-    fails(hello(home, entry), "refused the login")
+    fails(hello(home, entry), "refused the login as " + account.name,
+          "tried the password", r"\(ssh: .*Password")
     assert sshd.count("Failed password|PAM: Authentication failure") == 1, \
         sshd.log()
 
@@ -442,6 +443,7 @@ def test_agent_without_the_key(home, sshd, key_agent):
 def test_agent_without_the_variable(home, sshd, new_key_agent, place):
     (home.run / place).parent.mkdir(exist_ok=True)
     new_key_agent(home.run / place).add(sshd.key)
+    home.more["SSH_AUTH_SOCK"] = None
     works(hello(home, sshd.entry(key_file=None)))
 
 
@@ -470,7 +472,7 @@ class WithoutKey:
         return self.sshd.entry(name, key_file=None)
 
 
-@pytest.mark.parametrize("stale", [{}, {"SSH_AUTH_SOCK": "/nowhere/agent"}])
+@pytest.mark.parametrize("stale", [None, "/nowhere/agent"])
 def test_agent_of_the_watchdog(home, sshd, key_agent, stale):
     """A service has another environment than the server that started the
     job, or that of a login which is over."""
@@ -479,8 +481,7 @@ def test_agent_of_the_watchdog(home, sshd, key_agent, stale):
     watched = Watched(home, WithoutKey(sshd))
     watch_id = watched.job("true")
     watched.server.kill()
-    del home.more["SSH_AUTH_SOCK"]
-    home.more.update(stale)
+    home.more["SSH_AUTH_SOCK"] = stale
     sshd.cut()      # nor is there a login that it could share
     until("no master is left", lambda: home.masters() == [])
     watched.daemon.start()
@@ -492,6 +493,34 @@ def test_agent_of_the_watchdog(home, sshd, key_agent, stale):
         assert shown["last_state"] == "completed", shown["last_error"]
     finally:
         watched.daemon.kill()
+
+
+def client_without_the_variable(home, entry):
+    """What a client gets that has SSH_AUTH_SOCK and does not pass it on."""
+    done = subprocess.run(
+        ["sh", "-c", 'sh -c \'"$@"; exit $?\' - env -u SSH_AUTH_SOCK "$@"; '
+         'exit $?', "-", os.path.abspath(rsmcp.SERVER), "call", "exec_bash",
+         "command=echo hi", "--json"],
+        cwd=home.home, env=rsmcp.environment(home.home, **home.env([entry])),
+        stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=rsmcp.PATIENCE_S)
+    return json.loads(done.stdout)
+
+
+def test_agent_of_a_client_that_keeps_the_variable(home, sshd, key_agent):
+    """As of `eval $(ssh-agent)`, whose socket may be anywhere."""
+    key_agent.add(sshd.key)
+    home.more["SSH_AUTH_SOCK"] = key_agent.socket
+    result = client_without_the_variable(home, sshd.entry(key_file=None))
+    assert result.get("stdout") == "hi\n", result
+
+
+def test_agent_of_a_client_that_has_ended(home, sshd, new_key_agent):
+    """One in a usual place is taken then."""
+    new_key_agent(home.run / "ssh-agent.socket").add(sshd.key)
+    home.more["SSH_AUTH_SOCK"] = str(home.run / "no-such-socket")
+    result = client_without_the_variable(home, sshd.entry(key_file=None))
+    assert result.get("stdout") == "hi\n", result
 
 
 def test_alias(home, sshd):
@@ -564,6 +593,60 @@ def test_ssh_config_made_for_a_terminal(home, sshd, tmp_path):
     again = hello(home, sshd.entry())
     assert "host_key_added" not in works(again)
     assert sshd.connections_ever() == 1
+
+
+@pytest.fixture
+def by_hand(home, sshd):
+    """Somebody's own connection, by a login that only a person can do (here:
+    with a key that the ssh config does not name)."""
+    socket_path = home.home / ".ssh" / "cm"
+    ssh_config(home, "Host work\nHostName 127.0.0.1\nPort %d\nUser %s\n"
+               "ControlPath %s\n" % (sshd.port, sshd.user, socket_path))
+    ssh = ["ssh", "-F", home.home / ".ssh" / "config"]
+    run(*ssh, "-i", sshd.key, "-o", "StrictHostKeyChecking=no", "-o",
+        "UserKnownHostsFile=/dev/null", "-M", "-N", "-f", "work")
+    check = [*ssh, "-O", "check", "work"]
+    yield lambda: subprocess.run(check, capture_output=True).returncode == 0
+    subprocess.run([*ssh, "-O", "exit", "work"], capture_output=True)
+
+
+def test_connection_made_by_hand(home, sshd, by_hand):
+    """Where a login asks for what only a person has."""
+    server = home.server([{"host": "work"}])
+    works(home.ask(server, "exec_bash", command="echo hi"))
+    [listed] = home.ask(server, "list_sandboxes")["sandboxes"]
+    assert listed["connection_alive"] is True
+    result = home.ask(server, "exec_bash", command="sleep 60", timeout_s=1)
+    assert result["kill_verified"] is True, dict(result)
+    server.close_input()
+    server.ends()
+    assert sshd.logins_ever() == 1
+    assert by_hand(), "it is not ours to end"
+
+
+def test_connection_made_by_hand_is_lost(home, sshd, by_hand):
+    server = home.server([{"host": "work"}])
+    works(home.ask(server, "exec_bash", command="echo hi"))
+    sshd.cut()
+    fails(home.ask(server, "exec_bash", command="echo hi"),
+          "refused the login", "accepts: .*publickey")
+
+
+@pytest.mark.parametrize("field", [
+    {"host_key_policy": "strict"}, {"user": "nobody-we-know"},
+    {"password": SECRET}])
+def test_connection_made_by_hand_is_for_plain_entries(home, by_hand, field):
+    """What an entry says goes before what somebody did."""
+    fails(hello(home, {"host": "work", **field}))
+    assert by_hand()
+
+
+def test_login_that_works_needs_no_connection_made_by_hand(home, sshd,
+                                                           by_hand):
+    with open(home.home / ".ssh" / "config", "a") as file:
+        file.write("IdentityFile %s\n" % sshd.key)
+    works(hello(home, {"host": "work"}))
+    assert sshd.logins_ever() == 2
 
 
 def test_mistake_in_the_ssh_config(home, sshd):

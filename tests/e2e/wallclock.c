@@ -2,7 +2,8 @@
  * A wall clock that a test can set, for LD_PRELOAD: the real one and as many
  * seconds as a file says, which may change at any time.  What only goes forward
  * (CLOCK_MONOTONIC, timeouts of the kernel) stays as it is, as on a machine
- * whose clock somebody sets.  wallclock.py has the other end.
+ * whose clock somebody sets.  The clock that goes on while a machine sleeps
+ * (CLOCK_BOOTTIME) has a file of its own.  wallclock.py has the other end.
  *
  * Times of files stay real, too.
  */
@@ -16,20 +17,26 @@
 #include <time.h>
 #include <unistd.h>
 
-static const int64_t *ahead;
+static const int64_t *ahead, *slept;
 
-static void __attribute__((constructor)) find_clock(void)
+static const int64_t *
+find_file(const char *variable)
 {
-	const char *path = getenv("RSMCP_WALL_CLOCK");
+	const char *path = getenv(variable);
 	int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	void *at;
 
 	if (fd == -1)
-		return;
+		return NULL;
 	at = mmap(NULL, sizeof(*ahead), PROT_READ, MAP_SHARED, fd, 0);
 	close(fd);
-	if (at != MAP_FAILED)
-		ahead = at;
+	return at != MAP_FAILED ? at : NULL;
+}
+
+static void __attribute__((constructor)) find_clocks(void)
+{
+	ahead = find_file("RSMCP_WALL_CLOCK");
+	slept = find_file("RSMCP_SLEEP_CLOCK");
 }
 
 int
@@ -40,6 +47,8 @@ clock_gettime(clockid_t id, struct timespec *ts)
 	if (rc == 0 && ahead != NULL &&
 	    (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE))
 		ts->tv_sec += *(const volatile int64_t *)ahead;
+	if (rc == 0 && slept != NULL && id == CLOCK_BOOTTIME)
+		ts->tv_sec += *(const volatile int64_t *)slept;
 	return rc;
 }
 

@@ -5,6 +5,8 @@
     Sshd(directory, env=clock.env())    # that of the host
     clock.ahead(7200)
 
+WallClock(path, "RSMCP_SLEEP_CLOCK") is the clock of a machine that was asleep.
+
 See wallclock.c.  Without that library (not on Linux) LIBRARY is None.
 """
 
@@ -20,8 +22,9 @@ if LIBRARY is not None and not LIBRARY.exists():
 
 
 class WallClock:
-    def __init__(self, path):
+    def __init__(self, path, variable="RSMCP_WALL_CLOCK"):
         self.path = pathlib.Path(path)
+        self.variable = variable
         self.path.write_bytes(bytes(8))
 
     def env(self):
@@ -29,7 +32,7 @@ class WallClock:
         return {"LD_PRELOAD": str(LIBRARY), "ASAN_OPTIONS": ":".join([
                     *filter(None, [os.environ.get("ASAN_OPTIONS")]),
                     "verify_asan_link_order=0"]),
-                "RSMCP_WALL_CLOCK": str(self.path)}
+                self.variable: str(self.path)}
 
     def ahead(self, seconds):
         """From now on it is so many seconds ahead of the real one."""

@@ -80,6 +80,7 @@ what_is_missing_stays_missing(void **state)
 	assert_null(t.host);
 	assert_null(t.hostname);
 	assert_null(t.known_hosts);
+	assert_null(t.control);
 	assert_int_equal(t.port, 0);
 	parse("\n\n\nuserx y\nhostnamex\nport\nport \nport x\nport 0\n"
 	      "port 65536\nport 22x\n");
@@ -89,11 +90,22 @@ what_is_missing_stays_missing(void **state)
 }
 
 static void
+the_users_control_socket_is_read(void **state)
+{
+	(void)state;
+	parse("controlmaster auto\ncontrolpath /home/ann/.ssh/c m\n"
+	      "controlpersist no\n");
+	assert_string_equal(t.control, "/home/ann/.ssh/c m");
+}
+
+static void
 similar_lines_are_not_taken_for_these(void **state)
 {
 	(void)state;
 	parse("host alias\nusername x\n user x\nuserknownhostsfiles x\n"
-	      "hostnames x\nportx 5\nhostkeyaliases x\nx user y\n");
+	      "hostnames x\nportx 5\nhostkeyaliases x\nx user y\n"
+	      "controlpaths x\n");
+	assert_null(t.control);
 	assert_null(t.user);
 	assert_null(t.host);
 	assert_null(t.known_hosts);
@@ -183,6 +195,7 @@ main(void)
 		TEST(a_plain_host_is_read),
 		TEST(an_alias_is_read_as_prompts_will_show_it),
 		TEST(the_order_of_lines_does_not_matter),
+		TEST(the_users_control_socket_is_read),
 		TEST(what_is_missing_stays_missing),
 		TEST(similar_lines_are_not_taken_for_these),
 		TEST(lines_may_end_as_elsewhere),
