@@ -251,8 +251,12 @@ const char script_left[] =
  * "k N MARK WAITER SHELL GRACE" ends a command, in the background, and is
  * answered with "k N" and what is left.
  * "r MARK WAITER" lets go of a command whose children may stay.
- * "x N LENGTH" and so many bytes of script runs that, in the background, and
- * is answered with "x N" and the line that it prints.
+ * "d 0 LENGTH" and so many bytes are definitions for the scripts of "x": what
+ * all of them have in common is read, and understood, once.
+ * "x N LENGTH" and so many bytes of script runs that, in the background.  It
+ * prints the answer itself, a line that begins with $A ("x N "), and then takes
+ * back the trap that answers for one that ends without a word: to collect its
+ * output would take another process, and its end.
  *
  * The end of its input, or silence, ends the rest.  "read -t" is there in bash
  * alone; elsewhere only the end is noticed.  From 5.2 on it goes by the time of
@@ -272,11 +276,13 @@ static const char lease_text[] =
     "l=; t; i=$u; case $q in "
     "p) echo \"p $a .\";; "
     "r) X=\"$X $a\"; Y=\"$Y $b\";; "
-    "x) if [ -n \"$BASH_VERSION\" ]; then LC_ALL=C IFS= read -r -N \"$b\" c; "
+    "d|x) if [ -n \"$BASH_VERSION\" ]; then "
+    "LC_ALL=C IFS= read -r -N \"$b\" c; "
     "else c=`dd bs=1 count=$b 2>/dev/null; echo x`; c=${c%x}; fi; "
+    "if [ $q = d ]; then eval \"$c\"; continue; fi; "
     "( exec </dev/null; set +f; unset -f t; "
     "unset T K E M S P X Y Z o l i u; "
-    "echo \"x $a `eval \"$c\"`\" ) & ;; "
+    "A=\"x $a \"; trap 'echo \"$A\"' 0; eval \"$c\" ) & ;; "
     "k) ( exec </dev/null; set +f; M=$b A=$s B=$f G=$g W= X= Y=; eval \"$K\"; "
     "echo \"k $a `eval \"$E\"`\" ) & ;; esac; done; "
     "exec </dev/null >/dev/null; set +f; trap \"\" HUP PIPE; "
