@@ -12,7 +12,28 @@
 
 #include "base/quote.h"
 
-const char script_boot[] = "exec sh -c 'IFS= read -r l && eval \"$l\"'";
+const char script_boot[] =
+    "exec sh -c 'IFS= read -r RSMCP_L && eval \"$RSMCP_L\"'";
+
+/*
+ * The texts use variables of one letter.  Where the login exports one of that
+ * name, commands would get our value for it, and the nonce would be in their
+ * environment.  So such variables wait under another name, and are put back
+ * before a command runs.
+ */
+static const char hide[] =
+    "for RSMCP_L in a b c d e f g h i j k l m n o p q r s t u v w x y z "
+    "A B C D E F G H I J K L M N O P Q R S T U V W X Y Z B2; do "
+    "eval \"[ -z \\\"\\${$RSMCP_L+x}\\\" ] || "
+    "{ RSMCP_V_$RSMCP_L=\\$$RSMCP_L RSMCP_V=\\\"\\$RSMCP_V $RSMCP_L\\\"; "
+    "export RSMCP_V_$RSMCP_L RSMCP_V; unset $RSMCP_L; }\"; done; "
+    "unset RSMCP_L; ";
+
+/* In run.sh, too. */
+#define SHOW                                                   \
+	"for RSMCP_L in $RSMCP_V; do "                         \
+	"eval \"export $RSMCP_L=\\\"\\$RSMCP_V_$RSMCP_L\\\"; " \
+	"unset RSMCP_V_$RSMCP_L\"; done; unset RSMCP_L RSMCP_V; "
 
 /*
  * The waiter, for bash 4.2 and newer.  $1 command shell, $2 token, $3 is 0 if
@@ -79,7 +100,7 @@ static const char command_shell[] =
     "{ echo cwd >&8; exit 1; }; "
     "if [ \"$5\" = s ]; then echo stream >&8; exec 8>&-; "
     "else exec </dev/null 8>&-; fi; "
-    "unset -v c e; "
+    "unset -v c e; [ -z \"$RSMCP_V\" ] || { " SHOW "}; "
     "[ ${#5} != 32 ] || { eval \" $REPLY\"; set -- $5 $?; "
     "read -r REPLY </proc/$PPID/task/$PPID/children; "
     "[ \"$REPLY\" != $$ ] || [ $2 -gt 128 ] || "
@@ -108,13 +129,13 @@ static const char plain_command_shell[] =
     "echo \"$RSMCP_CALL $$ $PPID $e\" >&2; "
     "IFS=\" \" read -r t n m k || exit; c=; "
     "[ \"$n\" = 0 ] || IFS= read -r c; "
-    "if [ -n \"$k\" ]; then IFS= read -r r; "
-    "else r=`cat; echo x`; r=${r%x}; exec </dev/null; fi; "
+    "if [ -n \"$k\" ]; then IFS= read -r RSMCP_R; "
+    "else RSMCP_R=`cat; echo x`; RSMCP_R=${RSMCP_R%x}; exec </dev/null; fi; "
     "u; [ \"$e\" -le \"$t\" ] || { echo \"$RSMCP_CALL stale\"; exit 1; }; "
     "case $c in \"~\"|\"~/\"*) c=$HOME${c#\"~\"};; esac; "
     "[ -z \"$c\" ] || CDPATH= cd -- \"$c\" 2>/dev/null || "
     "{ echo \"$RSMCP_CALL cwd\"; exit 1; }; "
-    "unset c n m t e k; unset -f u; eval \" $r\"";
+    "unset c n m t e k; unset -f u; " SHOW "eval \" $RSMCP_R\"";
 
 /*
  * Chooses the best that the host allows.  Orphans of a command come back to
@@ -152,6 +173,7 @@ assign(struct buf *out, const char *name, const char *value)
 void
 script_shell(struct buf *out, const char *token, const char *mark)
 {
+	buf_adds(out, hide);
 	/* By this the lease finds the waiters of its link. */
 	buf_addf(out, "export RSMCP_WAITER=%.*s.; ", (int)strcspn(mark, "."),
 	    mark);
@@ -292,6 +314,7 @@ void
 script_lease(struct buf *out, const char *token, const char *link_id,
     int silence_s)
 {
+	buf_adds(out, hide);
 	assign(out, "T", token);
 	assign(out, "K", script_kill);
 	assign(out, "E", script_left);
