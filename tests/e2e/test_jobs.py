@@ -365,6 +365,7 @@ def test_idempotency_key(jobs):
     jobs.over("a")
     again = jobs.start("echo x >>~/count", "", idempotency_key="k 1")
     assert again["status"] == "already_started"
+    assert "attach_command" not in again    # there is nothing to see
     assert jobs.start("true", "b", idempotency_key="k 2")["run"] == 1
     assert (jobs.host / "count").read_text() == "x\n"
 
@@ -792,6 +793,7 @@ def test_list_sees_the_jobs_of_everybody(jobs, home, sshd):
         tasks = {task["tmux_session"]: task for task in result["tasks"]}
         assert (tasks["a"]["state"], tasks["a"]["sandbox"]) == ("running", "x")
         assert (tasks["b"]["state"], tasks["b"]["exit_code"]) == ("exited", 3)
+        assert tasks["a"]["log_size"] > 0 and "log_size" not in tasks["b"]
         assert [task["tmux_session"] for task in result["tasks"]] == ["a", "b"]
         result = other.call("list_background_tasks", [sshd.entry("x")],
                             running_only=True)

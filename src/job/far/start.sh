@@ -29,12 +29,12 @@ bad() {
 	exit
 }
 
-# found WORD DIR
+# found WORD DIR: st has looked at it.  A session goes with its run.
 found() {
 	l='' i='' a='' c=0 m=0 j=
 	[ ! -f "$2/log" ] || IFS= read -r l <"$2/log"
 	[ ! -f "$2/id" ] || read -r i a c <"$2/id"
-	[ ! -f "$2/tmux" ] || m=1
+	[ "$s" != running ] || [ ! -f "$2/tmux" ] || m=1
 	[ ! -f "$2/slurm" ] || read -r j x <"$2/slurm"
 	say "$1 ${c:-0} $m ${o:-0} ${j:-0} ${i:--} ${a:-$N} $l"
 	exit
