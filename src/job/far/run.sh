@@ -111,7 +111,10 @@ mv -f "$D/pid.new" "$D/pid"
 }
 if [ -z "${1-}" ] && command -v tmux >/dev/null; then
 	(
-		q=$(printf %s "$D" | sed "s/'/'\\\\''/g")
+		q=$D
+		case $q in
+		*\'*) q=$(printf %s "$q" | sed "s/'/'\\\\''/g");;
+		esac
 		show() {
 			tmux new-session -d -s "$N" "exec sh '$q/run' view" &&
 				printf '' >"$D/tmux"
