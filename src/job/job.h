@@ -167,7 +167,7 @@ int job_look(struct link *link, const struct job_look *q, struct job_status *s,
 void job_status_free(struct job_status *s);
 
 /* The text that job_look() runs, for who has more to ask in the same round
- * trip; job_status_parse() reads what it prints.  It ends its shell. */
+ * trip; job_status_parse() reads what it prints.  It may end its shell. */
 void job_look_script(struct buf *script, const struct job_look *q);
 
 /* The reader of what the host says.  Pure; for tests and fuzzing. */

@@ -165,6 +165,19 @@ add_limit(struct buf *out, const struct job_start *j)
 	buf_free(&text);
 }
 
+/* What no start has for itself. */
+static void
+add_starter(struct buf *out, bool slurm)
+{
+	char *runner = xasprintf("%s%s", job_text_ident, job_text_run);
+
+	job_text_set(out, "R", runner);
+	free(runner);
+	job_text_add(out, "job_start() {\n", slurm);
+	buf_adds(out, job_text_start);
+	buf_adds(out, "}\n");
+}
+
 static void
 make_script(struct buf *out, const struct job_start *j, const char *id,
     int64_t last, bool slurm)
@@ -174,7 +187,6 @@ make_script(struct buf *out, const struct job_start *j, const char *id,
 	    : xstrdup(log_below(j, j->log_file));
 	char *meta = j->metadata != NULL ? json_dumps(j->metadata, JSON_COMPACT)
 	                                 : xstrdup("{}");
-	char *runner = xasprintf("%s%s", job_text_ident, job_text_run);
 	char key[64];
 
 	key_name(key, j->key);
@@ -186,7 +198,6 @@ make_script(struct buf *out, const struct job_start *j, const char *id,
 	job_text_set(out, "X", j->command);
 	add_title(out, j->command);
 	job_text_set(out, "M", meta);
-	job_text_set(out, "R", runner);
 	job_text_set_number(out, "T", last);
 	job_text_set(out, "E", j->heir_of != NULL ? j->heir_of : "");
 	job_text_set(out, "P", j->after != NULL ? j->after : "");
@@ -194,10 +205,12 @@ make_script(struct buf *out, const struct job_start *j, const char *id,
 	add_limit(out, j);
 	job_text_set(out, "q_opts", j->slurm != NULL ? j->slurm : "");
 	job_text_set_task(out, 0);
-	job_text_add(out, job_text_start, slurm);
+	/* Slurm's reads /etc/profile, for which the lease is no place. */
+	if (slurm)
+		add_starter(out, true);
+	buf_adds(out, "job_start\n");
 	free(log);
 	free(meta);
-	free(runner);
 }
 
 /* Put a long script into a file there, at the price of a round trip; "script"
@@ -430,8 +443,8 @@ job_start(struct link *link, const struct job_start *j, struct job_handle *h,
     const struct until *until, struct err *err)
 {
 	struct until limit = until_within(until, START_MS);
-	struct buf script, answer;
-	bool sent = false;
+	struct buf script, common, answer;
+	bool sent = false, slurm = link_sandbox(link)->slurm;
 	int64_t last = not_after(link);
 	int rc = 0;
 
@@ -442,12 +455,18 @@ job_start(struct link *link, const struct job_start *j, struct job_handle *h,
 	else
 		job_new_id(h->id);
 	buf_init(&script, SIZE_MAX);
+	buf_init(&common, SIZE_MAX);
 	buf_init(&answer, 16384);
-	make_script(&script, j, h->id, last, link_sandbox(link)->slurm);
+	make_script(&script, j, h->id, last, slurm);
+	if (!slurm)
+		add_starter(&common, false);
 	if (script.len > LEASE_SCRIPT_MAX)
 		rc = send_ahead(link, &script, h->id, &limit, err);
 	if (rc == 0) {
-		rc = link_run(link, script.data, &answer, &sent, &limit, err);
+		rc = link_run(link,
+		    &(struct lease_script){ .text = script.data,
+		        .definitions = slurm ? NULL : common.data },
+		    &answer, &sent, &limit, err);
 		if (rc == 0)
 			rc = job_answer_parse(h, answer.data,
 			    link_sandbox(link)->name, err);
@@ -455,6 +474,7 @@ job_start(struct link *link, const struct job_start *j, struct job_handle *h,
 			rc = lost_reply(link, j, h, last, until, err);
 	}
 	buf_free(&script);
+	buf_free(&common);
 	buf_free(&answer);
 	return rc;
 }

@@ -73,7 +73,8 @@ make_input(struct run *r)
 
 	buf_init(&r->input, SIZE_MAX);
 	shell_command(s, &r->input, not_after(r, strlen(r->req->command)),
-	    r->req->cwd, r->req->command, false);
+	    r->req->cwd, r->req->command,
+	    r->req->tame ? SHELL_TAME : SHELL_ANY);
 	if (s->loops) {
 		link_mark(r->link, mark);
 		shell_prepare(s, &r->input, mark);

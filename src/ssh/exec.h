@@ -23,6 +23,7 @@ struct exec_request {
 	size_t max_chars; /* of each stream */
 	bool keep_file;   /* longer output, and what is no text, goes to
 	                   * a local file, whole */
+	bool tame;        /* a text of ours that is as ssh/tame.h says */
 	/* Called about twice a second with the last line; or NULL. */
 	void (*progress)(void *data, int64_t elapsed_ms, const char *line);
 	void *data;

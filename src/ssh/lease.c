@@ -290,27 +290,44 @@ lease_end(struct lease *l, const struct lease_kill *kill, struct buf *left,
 	return rc;
 }
 
+static int
+say_script(struct lease *l, unsigned n, const struct lease_script *script,
+    struct err *err)
+{
+	const char *common = script->definitions;
+	struct buf line;
+	int rc;
+
+	buf_init(&line, SIZE_MAX);
+	pthread_mutex_lock(&l->saying);
+	if (common != NULL && !l->defined)
+		buf_addf(&line, "d 0 %zu\n%s", strlen(common), common);
+	buf_addf(&line, "x %u %zu\n%s", n, strlen(script->text), script->text);
+	rc = write_all(l, line.data, line.len, err);
+	if (common != NULL && rc == 0)
+		l->defined = true;
+	pthread_mutex_unlock(&l->saying);
+	buf_free(&line);
+	return rc;
+}
+
 int
-lease_run(struct lease *l, const char *script, struct buf *answer, bool *sent,
-    const struct until *until, struct err *err)
+lease_run(struct lease *l, const struct lease_script *script,
+    struct buf *answer, bool *sent, const struct until *until, struct err *err)
 {
 	unsigned n = next_number(l);
-	size_t len = strlen(script);
-	struct buf line, word;
+	struct buf word;
 	int rc;
 
 	*sent = false;
-	if (len > LEASE_SCRIPT_MAX)
+	if (strlen(script->text) > LEASE_SCRIPT_MAX)
 		return err_set(err, ERR_LIMIT, "the script is too long");
-	buf_init(&line, SIZE_MAX);
 	buf_init(&word, 64);
-	buf_addf(&line, "x %u %zu\n%s", n, len, script);
 	buf_addf(&word, "x %u ", n);
 	*sent = true;
-	rc = say(l, &line, err);
+	rc = say_script(l, n, script, err);
 	if (rc == 0)
 		rc = wait_line(l, word.data, answer, until, err);
-	buf_free(&line);
 	buf_free(&word);
 	return rc;
 }

@@ -32,6 +32,7 @@ struct lease {
 	unsigned users;
 
 	pthread_mutex_t saying; /* what one says is not cut by another */
+	bool defined;           /* it has the definitions; guarded by that */
 };
 
 /* Ask for the channel; see that it is open (ERR_LIMIT if the master has no
@@ -60,15 +61,24 @@ struct lease_kill {
 int lease_end(struct lease *l, const struct lease_kill *kill, struct buf *left,
     const struct until *until, struct err *err);
 
+/* A short script (LEASE_SCRIPT_MAX bytes), which has to print a line of one
+ * piece that begins with $A, and then "trap - 0". */
+struct lease_script {
+	const char *text;
+	/* Functions and constants that it uses, or NULL.  The far side gets
+	 * them once; so all that are ever passed are the same. */
+	const char *definitions;
+};
+
 /*
- * Run a short script (LEASE_SCRIPT_MAX bytes) in a shell of its own that is
- * nobody's command: what it starts belongs to no call, and nothing ends it
- * when the link does.  "answer" gets the one line that it prints.  ERR_IO if
- * nobody knows whether it ran; *sent says whether it may have.
+ * Run it in a shell of its own that is nobody's command: what it starts belongs
+ * to no call, and nothing ends it when the link does.  "answer" gets the line,
+ * without $A.  ERR_IO if nobody knows whether it ran; *sent says whether it may
+ * have.
  */
 #define LEASE_SCRIPT_MAX ((size_t)48 << 10)
-int lease_run(struct lease *l, const char *script, struct buf *answer,
-    bool *sent, const struct until *until, struct err *err);
+int lease_run(struct lease *l, const struct lease_script *script,
+    struct buf *answer, bool *sent, const struct until *until, struct err *err);
 
 /* Children of this command, below this waiter, may outlive the link. */
 void lease_release(struct lease *l, const char *mark, long waiter);

@@ -361,8 +361,8 @@ link_end(struct link *l, const struct lease_kill *kill, struct buf *left,
 }
 
 int
-link_run(struct link *l, const char *script, struct buf *answer, bool *sent,
-    const struct until *until, struct err *err)
+link_run(struct link *l, const struct lease_script *script, struct buf *answer,
+    bool *sent, const struct until *until, struct err *err)
 {
 	struct lease *lease = NULL;
 	int rc;

@@ -46,8 +46,8 @@ int link_end(struct link *l, const struct lease_kill *kill, struct buf *left,
  * shall outlive us.  "answer" gets its line.  -1: with *sent false it did not
  * run, else nobody knows.
  */
-int link_run(struct link *l, const char *script, struct buf *answer, bool *sent,
-    const struct until *until, struct err *err);
+int link_run(struct link *l, const struct lease_script *script,
+    struct buf *answer, bool *sent, const struct until *until, struct err *err);
 
 /* "usable": it is ready, or will be, for another command. */
 void link_give(struct link *l, struct shell *s, bool usable);

@@ -12,7 +12,28 @@
 
 #include "base/quote.h"
 
-const char script_boot[] = "exec sh -c 'IFS= read -r l && eval \"$l\"'";
+const char script_boot[] =
+    "exec sh -c 'IFS= read -r RSMCP_L && eval \"$RSMCP_L\"'";
+
+/*
+ * The texts use variables of one letter.  Where the login exports one of that
+ * name, commands would get our value for it, and the nonce would be in their
+ * environment.  So such variables wait under another name, and are put back
+ * before a command runs.
+ */
+static const char hide[] =
+    "for RSMCP_L in a b c d e f g h i j k l m n o p q r s t u v w x y z "
+    "A B C D E F G H I J K L M N O P Q R S T U V W X Y Z B2; do "
+    "eval \"[ -z \\\"\\${$RSMCP_L+x}\\\" ] || "
+    "{ RSMCP_V_$RSMCP_L=\\$$RSMCP_L RSMCP_V=\\\"\\$RSMCP_V $RSMCP_L\\\"; "
+    "export RSMCP_V_$RSMCP_L RSMCP_V; unset $RSMCP_L; }\"; done; "
+    "unset RSMCP_L; ";
+
+/* In run.sh, too. */
+#define SHOW                                                   \
+	"for RSMCP_L in $RSMCP_V; do "                         \
+	"eval \"export $RSMCP_L=\\\"\\$RSMCP_V_$RSMCP_L\\\"; " \
+	"unset RSMCP_V_$RSMCP_L\"; done; unset RSMCP_L RSMCP_V; "
 
 /*
  * The waiter, for bash 4.2 and newer.  $1 command shell, $2 token, $3 is 0 if
@@ -79,7 +100,7 @@ static const char command_shell[] =
     "{ echo cwd >&8; exit 1; }; "
     "if [ \"$5\" = s ]; then echo stream >&8; exec 8>&-; "
     "else exec </dev/null 8>&-; fi; "
-    "unset -v c e; "
+    "unset -v c e; [ -z \"$RSMCP_V\" ] || { " SHOW "}; "
     "[ ${#5} != 32 ] || { eval \" $REPLY\"; set -- $5 $?; "
     "read -r REPLY </proc/$PPID/task/$PPID/children; "
     "[ \"$REPLY\" != $$ ] || [ $2 -gt 128 ] || "
@@ -108,13 +129,13 @@ static const char plain_command_shell[] =
     "echo \"$RSMCP_CALL $$ $PPID $e\" >&2; "
     "IFS=\" \" read -r t n m k || exit; c=; "
     "[ \"$n\" = 0 ] || IFS= read -r c; "
-    "if [ -n \"$k\" ]; then IFS= read -r r; "
-    "else r=`cat; echo x`; r=${r%x}; exec </dev/null; fi; "
+    "if [ -n \"$k\" ]; then IFS= read -r RSMCP_R; "
+    "else RSMCP_R=`cat; echo x`; RSMCP_R=${RSMCP_R%x}; exec </dev/null; fi; "
     "u; [ \"$e\" -le \"$t\" ] || { echo \"$RSMCP_CALL stale\"; exit 1; }; "
     "case $c in \"~\"|\"~/\"*) c=$HOME${c#\"~\"};; esac; "
     "[ -z \"$c\" ] || CDPATH= cd -- \"$c\" 2>/dev/null || "
     "{ echo \"$RSMCP_CALL cwd\"; exit 1; }; "
-    "unset c n m t e k; unset -f u; eval \" $r\"";
+    "unset c n m t e k; unset -f u; " SHOW "eval \" $RSMCP_R\"";
 
 /*
  * Chooses the best that the host allows.  Orphans of a command come back to
@@ -152,6 +173,7 @@ assign(struct buf *out, const char *name, const char *value)
 void
 script_shell(struct buf *out, const char *token, const char *mark)
 {
+	buf_adds(out, hide);
 	/* By this the lease finds the waiters of its link. */
 	buf_addf(out, "export RSMCP_WAITER=%.*s.; ", (int)strcspn(mark, "."),
 	    mark);
@@ -255,8 +277,12 @@ const char script_left[] =
  * "k N MARK WAITER SHELL GRACE" ends a command, in the background, and is
  * answered with "k N" and what is left.
  * "r MARK WAITER" lets go of a command whose children may stay.
- * "x N LENGTH" and so many bytes of script runs that, in the background, and
- * is answered with "x N" and the line that it prints.
+ * "d 0 LENGTH" and so many bytes are definitions for the scripts of "x": what
+ * all of them have in common is read, and understood, once.
+ * "x N LENGTH" and so many bytes of script runs that, in the background.  It
+ * prints the answer itself, a line that begins with $A ("x N "), and then takes
+ * back the trap that answers for one that ends without a word: to collect its
+ * output would take another process, and its end.
  *
  * The end of its input, or silence, ends the rest; half a second to go in peace
  * is what srun needs to give its nodes back.  "read -t" is there in bash
@@ -277,11 +303,13 @@ static const char lease_text[] =
     "l=; t; i=$u; case $q in "
     "p) echo \"p $a .\";; "
     "r) X=\"$X $a\"; Y=\"$Y $b\";; "
-    "x) if [ -n \"$BASH_VERSION\" ]; then LC_ALL=C IFS= read -r -N \"$b\" c; "
+    "d|x) if [ -n \"$BASH_VERSION\" ]; then "
+    "LC_ALL=C IFS= read -r -N \"$b\" c; "
     "else c=`dd bs=1 count=$b 2>/dev/null; echo x`; c=${c%x}; fi; "
+    "if [ $q = d ]; then eval \"$c\"; continue; fi; "
     "( exec </dev/null; set +f; unset -f t; "
     "unset T K E M S P X Y Z o l i u; "
-    "echo \"x $a `eval \"$c\"`\" ) & ;; "
+    "A=\"x $a \"; trap 'echo \"$A\"' 0; eval \"$c\" ) & ;; "
     "k) ( exec </dev/null; set +f; M=$b A=$s B=$f G=$g W= X= Y=; eval \"$K\"; "
     "echo \"k $a `eval \"$E\"`\" ) & ;; esac; done; "
     "exec </dev/null >/dev/null; set +f; trap \"\" HUP PIPE; "
@@ -291,6 +319,7 @@ void
 script_lease(struct buf *out, const char *token, const char *link_id,
     int silence_s)
 {
+	buf_adds(out, hide);
 	assign(out, "T", token);
 	assign(out, "K", script_kill);
 	assign(out, "E", script_left);

@@ -50,16 +50,16 @@ ascii(const char *text)
 
 void
 shell_command(const struct shell *s, struct buf *out, int64_t not_after,
-    const char *cwd, const char *command, bool keep_input)
+    const char *cwd, const char *command, enum shell_use use)
 {
 	size_t n = cwd != NULL ? strlen(cwd) : 0, m = strlen(command);
 	bool plain = s->tier != SHELL_BASH;
-	const char *last = keep_input ? "s" : "";
+	const char *last = use == SHELL_STREAM ? "s" : "";
 	size_t begin = out->len;
 
 	/* With longer texts the nonce would not fit into the header. */
-	if (!keep_input && s->loops && s->clean && n + m < 1000000 &&
-	    tame_command(command))
+	if (use != SHELL_STREAM && s->loops && s->clean && n + m < 1000000 &&
+	    (use == SHELL_TAME || tame_command(command)))
 		last = s->nonce;
 	buf_addf(out, "%" PRId64 " %zu %zu", not_after, n, m);
 	if (plain)
@@ -74,7 +74,7 @@ shell_command(const struct shell *s, struct buf *out, int64_t not_after,
 	if (plain && n > 0)
 		buf_addc(out, '\n');
 	buf_add(out, command, m);
-	if (plain && keep_input)
+	if (plain && use == SHELL_STREAM)
 		buf_addc(out, '\n');
 }
 

@@ -59,13 +59,18 @@ void shell_free(struct shell *s);
 /* Wait until it is ready for a command.  ERR_IO: it will not be. */
 int shell_ready(struct shell *s, const struct until *until, struct err *err);
 
+enum shell_use {
+	SHELL_ANY,    /* whatever a caller wants to run */
+	SHELL_TAME,   /* known to be tame (ssh/tame.h): a text of our own */
+	SHELL_STREAM, /* what is written behind it is its stdin; of one line */
+};
+
 /*
  * The bytes that make it run "command" in "cwd" (or NULL), unless they arrive
- * after "not_after", in seconds of the far side's clock.  "keep_input": what is
- * written behind them is the command's stdin; a command of one line, then.
+ * after "not_after", in seconds of the far side's clock.
  */
 void shell_command(const struct shell *s, struct buf *out, int64_t not_after,
-    const char *cwd, const char *command, bool keep_input);
+    const char *cwd, const char *command, enum shell_use use);
 
 /* The line that prepares the next command: a new nonce, and this mark. */
 void shell_prepare(struct shell *s, struct buf *out, const char *mark);

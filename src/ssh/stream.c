@@ -166,7 +166,7 @@ stream_open(struct link *link, const char *script, const struct until *until,
 	buf_init(&input, SIZE_MAX);
 	shell_command(shell, &input,
 	    (link_far_clock(link) + TRAVEL_MS) / 1000 + 2,
-	    link_sandbox(link)->workdir, script, true);
+	    link_sandbox(link)->workdir, script, SHELL_STREAM);
 	rc = stream_write(s, input.data, input.len, until, err);
 	buf_free(&input);
 	if (rc == 0)

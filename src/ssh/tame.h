@@ -7,6 +7,13 @@
 #include <stdbool.h>
 
 /*
+ * Texts of our own need not be asked about: who passes one on as tame has seen
+ * to it that it sets no trap and no option, leaves its streams, IFS and the
+ * positional parameters as they were, starts nothing that stays, and, where all
+ * is well, comes to its end without "exit".
+ */
+
+/*
  * True if running this text in bash can change nothing of that bash but its
  * directory: programs and harmless builtins, with quoted or plain arguments
  * and redirections, joined by "|", "&&", "||" and ";".  Says "no" to much that

@@ -77,6 +77,10 @@ each(void *data, const char *name, struct job_status *s)
 	json_object_set_new(o, "tmux_session", utf8_json(name, strlen(name)));
 	json_object_set_new(o, "sandbox", json_string(l->sb->name));
 	jobs_set_status(o, s);
+	/* Only of what runs it is asked for; null would say that there is no
+	 * log. */
+	if (s->log_size < 0)
+		json_object_del(o, "log_size");
 	json_array_append_new(l->tasks, o);
 }
 

@@ -20,6 +20,9 @@ def text(*names):
     return "".join((FAR / (name + ".sh")).read_text() for name in names)
 
 
+STARTER = "job_start() {\n%s}\njob_start\n"    # as src/job/start.c has it
+
+
 def assignments(values):
     return "".join("%s=%s\n" % (name, shlex.quote(str(value)))
                    for name, value in values.items())
@@ -52,7 +55,9 @@ class Host:
                     "TERM": "xterm"}
 
     def begin(self, names, **values):
-        script = assignments(values) + text("ident", "common", *names)
+        script = assignments(values) + text("ident", "common")
+        for name in names:
+            script += STARTER % text(name) if name == "start" else text(name)
         process = subprocess.Popen(
             [*self.wrap, *self.shell], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.env,

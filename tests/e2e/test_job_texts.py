@@ -565,6 +565,49 @@ def test_nothing_and_nobody(host):
     assert (look.state, look.run, look["size"]) == ("none", "0", "-1")
 
 
+@pytest.mark.parametrize("content", [
+    b"", b"\n\n", b"no newline", b"a\0b\nc\0", b"\xe2\x98\x83\n\xff\xe2\x98",
+    b"x" * 16383, b"x" * 16384, b"x" * 16385, b"y\n" * 30000])
+def test_every_byte_comes_however_the_log_is_read(host, content):
+    host.start("j", "true", L="~/log")
+    host.over()
+    log = host.home / "log"
+    log.write_bytes(content)
+    look = host.look(O=0, Z=100000)
+    assert (look["size"], look.bytes[:look.int("offset")]) == \
+        (str(len(content)), content)
+    for offset in (1, 2, 5, 4096, 16384, len(content)):
+        if 0 < offset <= len(content):
+            look = host.look(O=offset, Z=100000)
+            assert look.bytes == content[offset:]
+            assert (look.offset, look.replaced) == (str(len(content)), "0")
+    assert host.look(O=len(content) + 1).replaced == "1"
+    look = host.look(O=0, Z=3)
+    assert look.bytes[:3] == content[:3]
+    assert look.offset == str(min(3, len(content)))
+    # Another run in the same file begins in the middle of it.
+    (host.run_dir() / "begin").write_text("%d\n" % (len(content) // 2))
+    look = host.look(Z=100000)
+    if len(content) < 16384:
+        assert look.bytes[:look.int("offset") - look.int("at")] == \
+            content[len(content) // 2:]
+
+
+def test_small_log_needs_no_program(bash_host, tmp_path):
+    """To start one takes longer than all the rest of a look."""
+    host = bash_host
+    host.start("j", "echo hi; exit 3")
+    host.over()
+    (tmp_path / "nothing").mkdir()
+    path = host.env["PATH"]
+    host.env["PATH"] = str(tmp_path / "nothing")
+    look = host.look()
+    host.env["PATH"] = path
+    assert (look.state, look.what) == ("exited", "3")
+    assert look.bytes.endswith(b"\nhi\nEXIT_CODE=3\n")
+    assert look["size"] == look.offset == str(len(look.bytes))
+
+
 def test_wait_for_output_and_for_the_end(host):
     host.start("j", "sleep 0.7; echo new; sleep 77")
     size = int(rsmcp.until("it runs", lambda: (

@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import signal
+import string
 import subprocess
 import time
 
@@ -364,6 +365,7 @@ def test_idempotency_key(jobs):
     jobs.over("a")
     again = jobs.start("echo x >>~/count", "", idempotency_key="k 1")
     assert again["status"] == "already_started"
+    assert "attach_command" not in again    # there is nothing to see
     assert jobs.start("true", "b", idempotency_key="k 2")["run"] == 1
     assert (jobs.host / "count").read_text() == "x\n"
 
@@ -433,6 +435,30 @@ def test_working_directory_log_and_environment(jobs):
     assert "resume_command" in jobs.refused(command="true", auto_resume=True)
     error = jobs.refused(command="true", log_file="/proc/x/y")
     assert "/proc/x/y" in error and "nothing was started" in error
+
+
+@pytest.mark.parametrize("hidden", [(), ("setsid",), ("bash", "rbash")])
+def test_variables_of_the_login_are_not_ours(home, new_sshd, tmp_path, hidden):
+    """The far side's texts have variables of one letter, and so may a login;
+    one of ours holds what a command must not know."""
+    names = string.ascii_letters
+    server = new_sshd(env={
+        "PATH": agents.programs(tmp_path / "bin", *hidden),
+        **{name: "$x;*" + name for name in names}})
+    jobs = Jobs(home, [server.entry()], server.home)
+    expected = "".join("%s=$x;*%s\n" % (name, name)
+                       for name in sorted(names))
+    command = "env | grep -E '^([^_]|RSMCP_.*)=' | LC_ALL=C sort"
+    for text in (command, ": $(:); " + command):     # tame, and not
+        result = jobs.good("exec_bash", command=text)
+        said, mark = result["stdout"].split("RSMCP_CALL=")
+        assert said + mark.partition("\n")[2] == expected
+    jobs.start(command, "j", env={"D": "mine"})
+    jobs.over("j")
+    log = jobs.check("j", last_n_lines=99)["log_tail"].split("\n", 3)[3]
+    said, mark = log.split("RSMCP_CALL=")
+    assert said + mark.partition("\n")[2] == \
+        re.sub("(?m)^D=.*", "D=mine", expected) + "EXIT_CODE=0\n"
 
 
 def test_metadata_is_kept_with_the_run(jobs):
@@ -767,6 +793,7 @@ def test_list_sees_the_jobs_of_everybody(jobs, home, sshd):
         tasks = {task["tmux_session"]: task for task in result["tasks"]}
         assert (tasks["a"]["state"], tasks["a"]["sandbox"]) == ("running", "x")
         assert (tasks["b"]["state"], tasks["b"]["exit_code"]) == ("exited", 3)
+        assert tasks["a"]["log_size"] > 0 and "log_size" not in tasks["b"]
         assert [task["tmux_session"] for task in result["tasks"]] == ["a", "b"]
         result = other.call("list_background_tasks", [sshd.entry("x")],
                             running_only=True)

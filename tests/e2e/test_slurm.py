@@ -717,7 +717,8 @@ def job_of(watched, name="train"):
 
 def test_a_time_limit_is_resumed_from_the_checkpoint(watched):
     watch_id = watched.job(
-        "echo go; while :; do echo $((n += 1)) >new; mv new ck; sleep 0.2; done",
+        "echo go; while :; do echo $((n += 1)) >ck.new; mv ck.new ck; "
+        "sleep 0.2; done",
         session_name="train", cwd="~", slurm={"time": "1", "cpus": 2},
         auto_resume=True, checkpoint_path="ck",
         resume_command="echo from $(cat ck) with $SLURM_CPUS_PER_TASK")

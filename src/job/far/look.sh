@@ -20,6 +20,23 @@ size() {
 	[ -z "$X" ] || [ "$z" -le "$X" ] || z=$X
 }
 
+# small: a newer bash reads a small log by itself, into T, for a fraction of what
+# a program costs.  Not one with a NUL, which no variable can hold.  Nothing
+# after it depends on the locale.
+small() {
+	T=
+	[ -z "$G$X" ] && [ "$O" -le 16384 ] && [ "$a" -le 16384 ] || return 1
+	case ${BASH_VERSION-} in
+	[4-9].*|[1-9][0-9]*) ;;
+	*) return 1;;
+	esac
+	LC_ALL=C
+	[ -f "$L" ] && [ -r "$L" ] || return 1
+	! eval 'IFS= read -r -d "" -n 16384 T <"$L"' || T=
+	z=${#T}
+	[ -n "$T" ]
+}
+
 # blocks FROM LENGTH: these bytes, and what is before them in their block.
 blocks() {
 	dd if="$L" bs=4096 skip=$(($1/4096)) \
@@ -155,7 +172,7 @@ while [ "$n" != 0 ] && [ $y -lt 10 ]; do
 	nap
 	y=$((y+1))
 done
-size
+small || size
 
 g=0 o=$O
 if [ "$O" -gt 0 ] && [ "$O" -gt "$z" ]; then
@@ -182,7 +199,9 @@ if [ -n "$G" ]; then
 	[ "$O" -ge 0 ] || Q=
 else
 	Q=
-	if [ "$O" -ge 0 ] || [ "$l" -le 16384 ]; then
+	if [ -n "$T" ]; then
+		Y=1
+	elif [ "$O" -ge 0 ] || [ "$l" -le 16384 ]; then
 		Y=1 b=$((o/4096*4096))
 	fi
 fi
@@ -205,6 +224,8 @@ sched_words "$D"
 echo
 if [ "$l" -eq 0 ]; then
 	:
+elif [ -n "$T" ]; then
+	eval 'printf %s "${T:o:l}"'
 elif [ -n "$Y" ]; then
 	blocks "$o" "$l"
 elif [ -z "$G" ] && [ $((o%4096)) = 0 ]; then
@@ -222,4 +243,4 @@ else
 		printf '%s\n' "$Q"
 	} | grep -aE -e "$G" -e "$Q" | tail -c $((Z+1))
 fi
-exit 0
+:

@@ -40,9 +40,17 @@ go)
 		set -- "$(command -v perl)" -e \
 			'$SIG{INT} = $SIG{QUIT} = "DEFAULT"; exec @ARGV' "$@"
 	fi 2>/dev/null
+	set -- "$D/env" "$@"
+	# Variables of the login that have names of ours: see src/ssh/script.c.
+	for RSMCP_L in ${RSMCP_V-}; do
+		eval "export $RSMCP_L=\"\$RSMCP_V_$RSMCP_L\""
+		unset "RSMCP_V_$RSMCP_L"
+	done
+	unset RSMCP_L RSMCP_V
 	# The last that runs here: it may set any variable.
 	# shellcheck source=/dev/null
-	. "$D/env"
+	. "$1"
+	shift
 	exec "$@" 2>&1;;
 slurm)
 	k=${SLURM_ARRAY_TASK_ID-} a=${SLURM_RESTART_COUNT:-0} T=$D
@@ -104,7 +112,10 @@ mv -f "$D/pid.new" "$D/pid"
 }
 if [ -z "${1-}" ] && command -v tmux >/dev/null; then
 	(
-		q=$(printf %s "$D" | sed "s/'/'\\\\''/g")
+		q=$D
+		case $q in
+		*\'*) q=$(printf %s "$q" | sed "s/'/'\\\\''/g");;
+		esac
 		show() {
 			tmux new-session -d -s "$N" "exec sh '$q/run' view" &&
 				printf '' >"$D/tmux"

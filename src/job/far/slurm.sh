@@ -342,7 +342,7 @@ sched_start() {
 	printf '%s %s\n' "$q_job" "$(date +%s)" >"$D/slurm.new" &&
 		mv -f "$D/slurm.new" "$D/slurm"
 	printf '%1023s\n' '' >"$D/err"
-	printf 'queued %s %s 0 %s %s\n' "$q_job" "$n" "$b" "$L"
+	say "queued $q_job $n 0 $b $L"
 }
 
 # Ends the run in D, or a task of it.  Slurm sends TERM and, after its own

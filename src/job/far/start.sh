@@ -14,24 +14,29 @@
 #	again|exists RUN TMUX ORPHANS JOB ID NAME LOG	JOB is 0 if it has none
 #	cwd DIRECTORY | stale | bad WORDS
 
+# Who waits for the line wants $A before it (see src/ssh/script.c).
+say() {
+	printf '%s%s\n' "${A-}" "$1"
+	trap - 0
+}
+
 # A log that has its head already says that no run belongs to it.
 D='' r=
 bad() {
 	[ -z "$D" ] || rm -rf "$D"
 	[ -z "$r" ] || printf '== not started: %s\n' "$1" 2>/dev/null >>"$L"
-	printf 'bad %s\n' "$1"
+	say "bad $1"
 	exit
 }
 
-# found WORD DIR
+# found WORD DIR: st has looked at it.  A session goes with its run.
 found() {
 	l='' i='' a='' c=0 m=0 j=
 	[ ! -f "$2/log" ] || IFS= read -r l <"$2/log"
 	[ ! -f "$2/id" ] || read -r i a c <"$2/id"
-	[ ! -f "$2/tmux" ] || m=1
+	[ "$s" != running ] || [ ! -f "$2/tmux" ] || m=1
 	[ ! -f "$2/slurm" ] || read -r j x <"$2/slurm"
-	printf '%s %s %s %s %s %s %s %s\n' "$1" "${c:-0}" "$m" "${o:-0}" \
-		"${j:-0}" "${i:--}" "${a:-$N}" "$l"
+	say "$1 ${c:-0} $m ${o:-0} ${j:-0} ${i:--} ${a:-$N} $l"
 	exit
 }
 
@@ -98,11 +103,11 @@ esac
 Z=${x%% *} Y=${x#* }
 up
 if [ "$T" != 0 ] && [ "${U:-$Z}" -gt "$T" ]; then
-	echo stale
+	say stale
 	exit
 fi
 cd -- "$C" 2>/dev/null || {
-	printf 'cwd %s\n' "$C"
+	say "cwd $C"
 	exit
 }
 if [ -d "$L" ] || [ -p "$L" ]; then
@@ -216,4 +221,4 @@ if [ -n "$Q" ]; then
 	"$@" "$D/limit" </dev/null >/dev/null 2>&1 &
 fi
 "$@" "$D/run" </dev/null >>"$L" 2<>"$D/err" &
-printf 'ok %s %s %s %s\n' "$n" "$m" "$b" "$L"
+say "ok $n $m $b $L"
