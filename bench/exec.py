@@ -13,7 +13,8 @@ Three cases:
     far away   the same, 25 ms each way (bench/lib/relay.py)
     slow rc    an account whose .bashrc takes 100 ms
 
-Then for our server alone: commands one after the other, and memory.
+Then for our server alone: commands one after the other, memory, and eight that
+sleep for a second at once.
 """
 
 import contextlib
@@ -37,6 +38,7 @@ PEER_RATIO = 50
 ROUND_TRIPS = 1.05
 RATE = 300
 MEMORY_KB = 10 * 1024
+SLEEPS, SLEEPS_S = 8, 1.3
 
 
 class Case:
@@ -80,7 +82,7 @@ class Bench(Stage):
                     case.trips.append(case.relay.round_trip() * 1000)
 
     def alone(self, case):
-        """Rate and memory."""
+        """Rate, memory, and the time of sleeps side by side."""
         count = self.options.calls
         with contextlib.ExitStack() as stack:
             ours = self.start(stack, peers.Ours, case.port, case.user)
@@ -88,7 +90,10 @@ class Bench(Stage):
             for _ in range(count):
                 self.attempt(peers.Ours, ours.echo)
             rate = count / (time.perf_counter() - began)
-            return rate, ours.status_kb("VmRSS")
+            memory = ours.status_kb("VmRSS")
+            slept = self.attempt(peers.Ours, lambda: ours.at_once(
+                SLEEPS, "sleep 1; "))
+            return rate, memory, slept
 
 
 def show(title, cases, took):
@@ -137,11 +142,13 @@ def report_cases(cases, record):
                 trips <= ROUND_TRIPS)
 
 
-def report_alone(count, rate, memory, record):
+def report_alone(count, rate, memory, slept, record):
     record.target(f"{RATE} commands a second, one after the other "
                   f"({rate:.0f})", rate >= RATE)
     record.target(f"at most {MEMORY_KB // 1024} MB of memory after {count} "
                   f"calls ({memory / 1024:.1f})", memory <= MEMORY_KB)
+    record.target(f"{SLEEPS} times `sleep 1` at once in {SLEEPS_S} s "
+                  f"({slept:.2f})", slept <= SLEEPS_S)
 
 
 def make_cases(bench, options):

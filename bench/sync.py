@@ -187,6 +187,13 @@ class Bench(Stage):
             turn.one.name: turn.figure for turn in everyone
             if turn.figure.took or turn.figure.limit}
 
+    def carried(self, network, case):
+        """Seconds for the big file through ssh, and nothing else."""
+        one = self.contestant(network, movers.Carrier)
+        source, _ = self.source(network, case, movers.Carrier)
+        move = one.up if case == "up" else one.down
+        return statistics.median(move(source, source) for _ in range(3))
+
     def share(self, cases, case, networks, network):
         """When this contest has to end: what is left, for all that are."""
         now = time.monotonic()
@@ -395,6 +402,17 @@ def judge(case, networks, record):
         one.everywhere()
 
 
+def report_carrier(bench, network, case):
+    """How much there was to win."""
+    amount = bench.options.big * MIB
+    took = bench.carried(network, case)
+    text = (f"figure: {case}, {network.title}: one connection of ssh carries "
+            f"{amount / took / 1e6:.0f} MB/s")
+    if original := network.figures[case].get(movers.Original.name):
+        text += f", {original.cost() / took * amount:.1f}x the original"
+    print(text)
+
+
 def make_networks(bench, options):
     networks = []
     if "loopback" in options.network:
@@ -460,6 +478,8 @@ def main():
             report_case(case, networks, options)
             record_case(case, networks, options, record)
             judge(case, networks, record)
+            if case in BIG and not networks[0].relay:
+                report_carrier(bench, networks[0], case)
         print()
         print(f"{movers.SshMcp.name} moves single files only: no trees")
     return record.end(bench.skipped)

@@ -181,6 +181,34 @@ class TarOpened(Tar):
     name, opened = "tar | ssh tar, master", True
 
 
+class Carrier(Program):
+    """No contestant: bytes to nowhere and back, with the cipher that ours
+    takes.  What one connection carries, whatever else is done with it."""
+
+    name = "ssh alone"
+    program = "ssh"
+
+    def __init__(self, place):
+        super().__init__(place)
+        with open(self.config, "a") as file:
+            file.write("Ciphers aes128-gcm@openssh.com\nControlMaster auto\n"
+                       f"ControlPath {place.dir / 'socket'}\n"
+                       "ControlPersist 60\n")
+
+    def pour(self, command, rest):
+        return self.run(["bash", "-c", shlex.join([*self.ssh, "box", command])
+                         + rest])
+
+    def up(self, near, far):
+        return self.pour("cat >/dev/null", " <" + shlex.quote(str(near)))
+
+    def down(self, far, near):
+        return self.pour(shlex.join(["cat", str(far)]), "")
+
+    def close(self):
+        self.run([*self.ssh, "-O", "exit", "box"])
+
+
 class SshMcp(peers.SshMcp):
     """Single files only, and only inside a directory named in a file."""
 

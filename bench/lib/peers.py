@@ -167,13 +167,13 @@ class Server:
         finally:
             one.close()
 
-    def at_once(self, count):
+    def at_once(self, count, before=""):
         """Raises Broken with how many failed, and why the first did."""
         began, waiting, failed = None, {}, []
         for number in range(count):
             sent = self.request("tools/call", {
                 "name": self.tool, "arguments": self.arguments | {
-                    "command": asking(number)}})
+                    "command": before + asking(number)}})
             began = began or sent
             waiting[self.next_id] = number
         while waiting:

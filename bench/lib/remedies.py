@@ -5,18 +5,20 @@ KNOWN = (
     ("start", "tools/list", "Ours also says what its tools return: the schemas "
      "of the results are 9 of its 24 kB, which only leaving them out would "
      "save. Even then (14 kB) the arguments would need shorter texts."),
-    ("exec", "first `echo hi`", "After the login ours opens two sessions one "
-     "after the other: the lease that ends commands when we are gone, and a "
-     "shell. ssh opens one. Opening them at once would close most of it."),
+    ("exec", "first `echo hi`", "After the login ours starts a shell that "
+     "waits, and only then sends the command: a round trip, and some programs "
+     "on both sides. Every later command is the faster for it. The command "
+     "cannot go along with the login: that it is not run late, after a link "
+     "was frozen, takes a look at the clock of the other side first."),
     ("exec", "of every other server", "The fastest of them takes about 50 ms, "
      "and a fiftieth of that is less than a shell that waits needs to hear a "
      "command through sshd and to answer."),
     ("sync", "to where there is nothing", "tar writes straight to the final "
      "names. Ours looks at what is there, writes beside it and renames at the "
      "end, so that a break leaves no half tree."),
-    ("sync", "as fast as the original", "What one ssh connection encrypts is "
-     "the limit, and the other one reaches a part of it; several connections "
-     "at once would help where there are processors for them."),
+    ("sync", "as fast as the original", "ssh itself is the limit: the "
+     "benchmark prints what one connection carries without any file. More "
+     "connections at once would help where there are more processors."),
 )
 
 
