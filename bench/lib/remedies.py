@@ -6,10 +6,12 @@ KNOWN = (
      "of the results are 9 of its 24 kB, which only leaving them out would "
      "save. Even then (14 kB) the arguments would need shorter texts."),
     ("exec", "first `echo hi`", "After the login ours starts a shell that "
-     "waits, and only then sends the command: a round trip, and some programs "
-     "on both sides. Every later command is the faster for it. The command "
-     "cannot go along with the login: that it is not run late, after a link "
-     "was frozen, takes a look at the clock of the other side first."),
+     "waits, and only then sends the command: two round trips more, since the "
+     "text of that shell travels on its input, which sshd takes once it runs. "
+     "Every later command is the faster for it. One of the two would go if the "
+     "text were part of the command line, for everybody on the host to see; "
+     "the other is a look at the clock of the other side, without which a "
+     "command might run late, after a link was frozen."),
     ("exec", "of every other server", "The fastest of them takes about 50 ms, "
      "and a fiftieth of that is less than a shell that waits needs to hear a "
      "command through sshd and to answer."),
