@@ -84,6 +84,11 @@ ask(struct small *s, struct buf *script, struct buf *names)
 
 		if (far_reads_list(far)) {
 			buf_add(names, path, strlen(path) + 1);
+		} else if (strchr(path, '\n') != NULL) {
+			/* Without bash the script is a line. */
+			run_problem(s->r, path + 2,
+			    "the host cannot be told this name");
+			s->done[i] = true;
 		} else {
 			buf_addc(script, ' ');
 			quote_sh(script, path);

@@ -281,7 +281,8 @@ far_reads_list(const struct far_root *r)
 }
 
 void
-far_have_pieces(struct buf *out, const struct far_root *r, const char *part)
+far_have_pieces(struct buf *out, const struct far_root *r, const char *part,
+    int64_t size)
 {
 	assign(out, "T", r->path);
 	buf_addf(out,
@@ -292,21 +293,24 @@ far_have_pieces(struct buf *out, const struct far_root *r, const char *part)
 	    "read -r i </proc/sys/kernel/random/boot_id; "
 	    "[ ! -f $P ] || read -r j 2>/dev/null <$P.done; "
 	    "if [ \"$i\" != \"$j\" ]; then (umask 077; : >$P && "
-	    "echo \"$i\" >$P.done) || exit 4; echo " FAR_NEW_PART
-	    "; fi; cat $P.done",
+	    "echo \"$i\" >$P.done) || exit 4; ",
 	    part);
+	/* Other kinds of dd cut the file at the end of what they wrote. */
+	if (size > 0)
+		buf_addf(out,
+		    "case `dd --version 2>/dev/null` in *coreutils*) "
+		    "! dd if=/dev/null of=$P bs=1 seek=%" PRId64
+		    " count=0 2>/dev/null || echo " FAR_HOLES ";; esac; ",
+		    size);
+	buf_adds(out, "fi; cat $P.done");
 }
 
 void
 far_take_pieces(struct buf *out, const struct far_root *r, const char *part,
-    bool new)
+    bool holes)
 {
 	assign(out, "T", r->path);
-	buf_adds(out, "s=; ");
-	if (new)
-		buf_adds(out,
-		    "! dd if=/dev/null of=/dev/null conv=sparse count=0 "
-		    "2>/dev/null || s=,sparse; ");
+	assign(out, "s", holes ? ",sparse" : "");
 	buf_addf(out,
 	    "cd -- \"$T\" || exit 3; P=%s; [ -f $P ] || exit %d; "
 	    /* is it the same part still?  ls would take a process a piece */

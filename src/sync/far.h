@@ -43,15 +43,19 @@ bool far_reads_list(const struct far_root *root);
 /* The script that takes pieces of one file: lines "offset length" on stdin,
  * each followed by that many bytes and a line "ok".  "id" names the part.
  * Another run may fill the same part; when that one gives it its name, this
- * one ends with FAR_OTHER_PART.  In a part that is new zeros can stay holes. */
+ * one ends with FAR_OTHER_PART.  With "holes" zeros are not written. */
 #define FAR_OTHER_PART 9
 void far_take_pieces(struct buf *out, const struct far_root *root,
-    const char *part, bool new);
-/* Pieces that are there already: prints "offset length" lines, or the line
- * FAR_NEW_PART. */
-#define FAR_NEW_PART "new"
+    const char *part, bool holes);
+/*
+ * Pieces that are there already: prints "offset length" lines.  If the file is
+ * known to have holes, "size" is its size, and otherwise 0: a part that is new
+ * is made that long, if the host's dd can leave holes in it, and the first line
+ * is FAR_HOLES.
+ */
+#define FAR_HOLES "holes"
 void far_have_pieces(struct buf *out, const struct far_root *root,
-    const char *part);
+    const char *part, int64_t size);
 /* Gives pieces of a file, in the same way, for lines "offset length". */
 void far_give_pieces(struct buf *out, const struct far_root *root,
     const char *path);

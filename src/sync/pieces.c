@@ -39,7 +39,7 @@ struct pieces {
 	int dir_fd;  /* where the local part is */
 	int list_fd; /* which pieces of it are there */
 	size_t count, streams;
-	bool new; /* the part: what is not written to is zero */
+	bool holes; /* what is not written to is zero: zeros need not be */
 
 	pthread_mutex_t lock; /* guards the rest */
 	bool *have;
@@ -224,7 +224,7 @@ send_pieces(void *arg)
 	int rc = 0;
 
 	buf_init(&script, SIZE_MAX);
-	far_take_pieces(&script, &p->r->far, p->part, p->new);
+	far_take_pieces(&script, &p->r->far, p->part, p->holes);
 	s = stream_open(p->r->link, script.data, p->r->until, &err);
 	buf_free(&script);
 	if (s == NULL) {
@@ -264,6 +264,14 @@ run_streams(struct pieces *p, void *(*work)(void *), struct err *err)
 	return -1;
 }
 
+static bool
+has_holes(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && (off_t)st.st_blocks * 512 < st.st_size;
+}
+
 /* Ask the far side to make the part, and which pieces it has. */
 static int
 ask_pieces(struct pieces *p, struct err *err)
@@ -279,14 +287,15 @@ ask_pieces(struct pieces *p, struct err *err)
 	int rc;
 
 	buf_init(&script, SIZE_MAX);
-	far_have_pieces(&script, &p->r->far, p->part);
+	far_have_pieces(&script, &p->r->far, p->part,
+	    has_holes(p->fd) ? p->e->size : 0);
 	req.command = script.data;
 	rc = exec_run(p->r->link, &req, &res, p->r->until, err);
 	buf_free(&script);
 	if (rc == -1)
 		return -1;
 	if (res.exit_code == 0) {
-		p->new = str_starts(res.out.data, FAR_NEW_PART);
+		p->holes = str_starts(res.out.data, FAR_HOLES);
 		take_list(p, res.out.data);
 	} else if (res.exit_code == 7)
 		rc = 2;
@@ -357,13 +366,16 @@ boot_id(struct buf *out)
 		buf_adds(out, "-\n");
 }
 
-/* The local list of pieces: made new unless it is of this boot. */
+/* The local list of pieces: made new unless it is of this boot, and of this
+ * part. */
 static int
 open_list(struct pieces *p)
 {
 	char *name = xasprintf("%s.done", p->part);
 	int fd = openat(p->dir_fd, name,
-	    O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	    O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW |
+	        (p->holes ? O_TRUNC : 0),
+	    0600);
 	struct buf boot, text;
 	char chunk[4096];
 	ssize_t n;
@@ -405,12 +417,13 @@ read_all(struct pieces *p, struct stream *s, char *out, size_t len,
 	return 0;
 }
 
-/* Zeros of a new part stay a hole. */
+/* Zeros of a part that is new stay a hole. */
 static int
 write_chunk(struct pieces *p, const char *chunk, size_t n, int64_t at,
     struct err *err)
 {
-	if (p->new &&chunk[0] == '\0' && memcmp(chunk, chunk + 1, n - 1) == 0)
+	if (p->holes && chunk[0] == '\0' &&
+	    memcmp(chunk, chunk + 1, n - 1) == 0)
 		return 0;
 	if (pwrite(p->fd, chunk, n, at) == (ssize_t)n)
 		return 0;
@@ -640,8 +653,8 @@ fetch_file(struct pieces *p, const char *name, struct err *err)
 {
 	int rc;
 
-	p->new = open_part(p, O_CREAT | O_EXCL) != -1;
-	if (!p->new &&open_part(p, O_CREAT) == -1)
+	p->holes = open_part(p, O_CREAT | O_EXCL) != -1;
+	if (!p->holes && open_part(p, O_CREAT) == -1)
 		return err_sys(err, "cannot write next to '%.300s'",
 		    p->e->path);
 	p->list_fd = open_list(p);

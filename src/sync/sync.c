@@ -771,7 +771,8 @@ make_plan(struct run *r, bool up, struct err *err)
 }
 
 /* Did an interrupted run leave something that is to be cleaned up, even if
- * there is nothing else to do?  Parts are not: they may be gone on with. */
+ * there is nothing else to do?  Parts of an upload are not: they may be gone on
+ * with, and the next one sees to old ones. */
 static bool
 left_something(const struct run *r, bool up)
 {

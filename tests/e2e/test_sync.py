@@ -618,6 +618,19 @@ def test_a_big_file(syncer, direction):
     assert not list(target.glob(".rsmcp-*"))
 
 
+def test_names_that_a_host_cannot_be_told(new_agent, new_sshd, tmp_path):
+    """Neither bash, nor a tar that reads a list."""
+    path = busybox_only(tmp_path / "bin")
+    (path / "perl").symlink_to(shutil.which("perl"))
+    server = new_sshd(env={"PATH": path})
+    one = Syncer(new_agent(server.entry(), env=LARGE), tmp_path)
+    write(one.there / "a\nb", "a")
+    write(one.there / "c", "c")
+    result = one.good("down")
+    assert (one.here / "c").read_text() == "c"
+    assert "cannot be told" in json.dumps(result["problems"]), result
+
+
 @BOTH
 def test_the_holes_of_a_big_file(syncer, direction):
     """In the middle, and at its end, which is none of a block."""
@@ -800,9 +813,8 @@ def test_a_part_needs_no_room_twice(syncer, tmp_path, direction):
     try:
         part = write(small / "t" / part_name(b"big", big),
                      big.read_bytes()[:32 << 20])
-        boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text()
-        write(small / "t" / (part.name + ".done"), boot + "".join(
-            "%d %d\n" % (n << 24, 1 << 24) for n in range(2)))
+        write(small / "t" / (part.name + ".done"),
+              piece_list([1 << 24, 1 << 24]))
         before = part.stat().st_ino
         where = {"up": "remote_path", "down": "local_path"}[direction]
         syncer.good(direction, **{where: str(small / "t")})
@@ -814,6 +826,25 @@ def test_a_part_needs_no_room_twice(syncer, tmp_path, direction):
         assert result.failed and "free" in result["error"], result
     finally:
         subprocess.run(["umount", "-l", small], check=True)
+
+
+def piece_list(sizes):
+    """What is in the list of a part with these pieces."""
+    boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text()
+    return boot + "".join("%d %d\n" % (n << 24, size)
+                          for n, size in enumerate(sizes))
+
+
+@BOTH
+def test_a_list_without_its_part_is_not_believed(syncer, direction):
+    """As a run leaves it that is killed between two steps at its very end."""
+    source, target = syncer.way(direction)
+    big = write(source / "big", os.urandom(20 << 20))
+    write(target / (part_name(b"big", big) + ".done"),
+          piece_list([1 << 24, 4 << 20]))
+    syncer.good(direction)
+    same(source, target)
+    assert (target / "big").read_bytes() == big.read_bytes()
 
 
 def behind(directory, name, script, path=None):
