@@ -86,7 +86,8 @@ log_in(struct link *l, int number, const struct until *until, struct err *err)
 	return 0;
 }
 
-/* With the lock held: all the masters there may be, and no room on any. */
+/* With the lock held: all the masters there may be, and no room on any.  A
+ * login that failed is not tried again at once by everyone who waits. */
 bool
 link_full(const struct link *l)
 {
@@ -96,7 +97,8 @@ link_full(const struct link *l)
 		if (!l->full[i])
 			return false;
 	}
-	return l->count == MASTERS_MAX;
+	return l->count == MASTERS_MAX ||
+	    (l->count > 0 && clock_ms() - l->alone < ROOM_STEP_MS);
 }
 
 /*
@@ -123,8 +125,12 @@ roomy_master(struct link *l, bool grow, const struct until *until,
 	if (log_in(l, l->count, until, err) == 0)
 		return l->count - 1;
 	/* What stands is enough for who can wait for a shell to come back. */
-	if (l->connected && err->code != ERR_CANCELLED)
+	if (l->connected && err->code != ERR_CANCELLED) {
 		err->code = ERR_LIMIT;
+		pthread_mutex_lock(&l->lock);
+		l->alone = clock_ms();
+		pthread_mutex_unlock(&l->lock);
+	}
 	return -1;
 }
 

@@ -13,7 +13,6 @@
  * memory or processes comes back. */
 #define SFTP_ONLY_MS 60000
 
-#define ROOM_STEP_MS 500   /* between looks for room */
 #define READY_STEP_MS 2000 /* between looks whether the link is alive */
 
 struct links {
@@ -175,7 +174,7 @@ wait_for_room(struct link *l, int64_t since, const struct until *until,
 	if (err->code != ERR_TIMEOUT || until_check(until, err) == -1)
 		return -1;
 	memset(l->full, 0, sizeof(l->full));
-	if (l->busy > 0 || clock_ms() - since < READY_MS)
+	if (l->busy > 0 || l->connecting || clock_ms() - since < READY_MS)
 		return 0;
 	return err_set(err, ERR_LIMIT,
 	    "%s allows no further session, and none of ours will end; close "
@@ -198,7 +197,9 @@ find_shell(struct link *l, const struct until *until, struct err *err)
 			err_set(err, ERR_IO, "the link was lost");
 			return NULL;
 		}
-		if (!link_full(l)) {
+		/* Who waits for a further login has no use for the shells that
+		 * come back meanwhile. */
+		if (!link_full(l) && !l->connecting) {
 			s = link_more(l, true, until, err);
 			if (s != NULL || err->code != ERR_LIMIT)
 				return s;

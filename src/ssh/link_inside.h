@@ -21,8 +21,9 @@
 #include "ssh/master.h"
 
 #define PROVE_MS 2000
-#define SPARE_SHELLS 2 /* kept ready while a sandbox is in use */
-#define READY_MS 30000 /* for rc files of the far side */
+#define SPARE_SHELLS 2   /* kept ready while a sandbox is in use */
+#define READY_MS 30000   /* for rc files of the far side */
+#define ROOM_STEP_MS 500 /* between looks for room */
 
 struct link {
 	const struct sandbox *sb;
@@ -38,6 +39,7 @@ struct link {
 	struct master masters[MASTERS_MAX];
 	int count;              /* masters of this generation */
 	bool full[MASTERS_MAX]; /* that has no room for a channel */
+	int64_t alone;          /* when a further login last failed */
 	unsigned busy;          /* shells that were taken */
 	struct lease *lease;    /* or NULL */
 	bool doubted;           /* it failed; shells may well be alive */
@@ -68,7 +70,7 @@ int link_connect(struct link *l, const struct until *until, struct err *err);
 int link_revive(struct link *l, const struct until *until, bool always,
     struct err *err);
 
-/* All the masters there may be, and no room on any. */
+/* All the masters there may be (for now), and no room on any. */
 bool link_full(const struct link *l);
 
 /* A further shell, or NULL with ERR_LIMIT if the server allows none; with

@@ -244,23 +244,22 @@ const char script_kill[] =
     /* The hard phase, and a look without forks at who is below the waiter:
      * a process that is another one every few milliseconds is never in a
      * list.  The waiter is not used again, so its next shell may go, too.  If
-     * only those are left that are not ours to end (Q), that was all. */
+     * only those are left that are not ours to end (Q), a look is enough. */
     "h() { k=; [ \"$A\" -le 1 ] || read -r k </proc/$A/task/$A/children; }; "
-    "R=0; Q=; while [ $R -lt 3 ]; do R=$((R+1)); "
+    "R=0; Q=2000; while [ $R -lt 3 ]; do R=$((R+1)); "
     "r=0; while [ -n \"$L\" ] && [ $r -lt 40 ]; do "
     "k=0; while [ $k -lt 5 ]; do kill -STOP $L 2>/dev/null; N=`m`; "
     "[ \"$N\" = \"$L\" ] && break; L=$N; k=$((k+1)); "
     "[ -n \"$L\" ] || break; done; "
     "[ -z \"$L\" ] || kill -KILL $L 2>/dev/null; r=$((r+1)); L=`m`; "
-    "if [ -n \"$L\" ]; then x=; Q=; "
+    "if [ -n \"$L\" ]; then x=; Q=2000; "
     "for p in $L; do if kill -0 $p 2>/dev/null; then x=1; "
-    "elif [ -d /proc/$p ]; then Q=1; fi; done; "
-    "[ -n \"$x\" ] || break; Q=; w; fi; done; "
-    "i=0; while h 2>/dev/null; "
-    "[ -n \"$k\" ] && [ -z \"$Q\" ] && [ $i -lt 2000 ]; "
+    "elif [ -d /proc/$p ]; then Q=50; fi; done; "
+    "[ -n \"$x\" ] || break; Q=2000; w; fi; done; "
+    "i=0; while h 2>/dev/null; [ -n \"$k\" ] && [ $i -lt $Q ]; "
     "do kill -KILL $k 2>/dev/null; i=$((i+1)); done; "
     "L=`m`; h 2>/dev/null; "
-    "[ -n \"$L$k\" ] && [ -z \"$Q\" ] || break; done; "
+    "[ -n \"$L$k\" ] && [ $Q != 50 ] || break; done; "
     "for p in $k; do read -r s 2>/dev/null </proc/$p/stat && "
     "case \" $L / ${s##*) }\" in *\" $p \"*|*\"/ Z\"*|*\"/ X\"*) ;; "
     "*) L=\"$L$p \";; esac; done; fi";
