@@ -151,13 +151,15 @@ variable_of(pid_t pid, const char *name)
 	struct buf text;
 
 	buf_init(&text, ENVIRON_MAX);
+	/* In one block, which is wiped: it may hold secrets. */
+	(void)buf_space(&text, ENVIRON_MAX, &(size_t){ 0 });
 	proc_file(pid, "environ", &text);
 	end = text.data + text.len;
 	for (at = text.data; at < end && value == NULL; at += strlen(at) + 1) {
 		if (strncmp(at, name, len) == 0 && at[len] == '=')
 			value = xstrdup(at + len + 1);
 	}
-	secret_wipe(text.data, text.cap);
+	secret_wipe(text.data, text.len);
 	buf_free(&text);
 	return value;
 }

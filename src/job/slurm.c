@@ -564,7 +564,8 @@ told(const struct slurm_said *said, const struct slurm_row *const *rows,
 	        task_is) != NULL)
 		return true;
 	for (i = 0; i < said->count; i++) {
-		if (slurm_tasks_have(said->rows[i].tasks, task))
+		if (said->rows[i].tasks[0] != '\0' &&
+		    slurm_tasks_have(said->rows[i].tasks, task))
 			return true;
 	}
 	return false;

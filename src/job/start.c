@@ -286,15 +286,15 @@ take_word(char *out, size_t size, const char *text)
 	return space + 1;
 }
 
-/* The scheduler's number. */
+/* The scheduler's number; 0: none yet. */
 static const char *
-take_queued(struct job_handle *h, const char *text, int64_t least)
+take_queued(struct job_handle *h, const char *text)
 {
 	char number[24];
 	const char *rest = take_word(number, sizeof(number), text);
 
 	return rest != NULL &&
-	        str_to_int(number, least, INT64_MAX, &h->slurm_job) == 0
+	        str_to_int(number, 0, INT64_MAX, &h->slurm_job) == 0
 	    ? rest
 	    : NULL;
 }
@@ -307,7 +307,7 @@ take_other(struct job_handle *h, const char *text)
 
 	if (take_numbers(h, text, &h->orphans, &rest) == -1)
 		return -1;
-	rest = take_queued(h, rest, 0);
+	rest = take_queued(h, rest);
 	if (rest != NULL)
 		rest = take_word(h->id, sizeof(h->id), rest);
 	if (rest != NULL)
@@ -343,7 +343,7 @@ job_answer_parse(struct job_handle *h, const char *text, const char *box,
 		return 0;
 	}
 	if (str_starts(text, "queued ") &&
-	    (rest = take_queued(h, text + 7, 1)) != NULL &&
+	    (rest = take_queued(h, text + 7)) != NULL &&
 	    take_numbers(h, rest, &h->begin, &rest) == 0) {
 		h->how = JOB_STARTED;
 		h->log_file = xstrdup(rest);

@@ -313,7 +313,7 @@ int
 watching_check_sandbox(struct call *call, const struct watch *w,
     const struct sandbox *sb, struct err *err)
 {
-	char key[KEEP_KEY_SIZE];
+	char key[KEEP_KEY_SIZE], kept_key[KEEP_KEY_SIZE];
 	struct sandbox kept;
 	struct err ignored;
 	int rc = 0;
@@ -322,8 +322,12 @@ watching_check_sandbox(struct call *call, const struct watch *w,
 	if (str_blank(w->sandbox_key) || strcmp(w->sandbox_key, key) == 0)
 		return 0;
 	if (keep_get(w->sandbox_key, w->sandbox_name, &kept, &call->until,
-	        &ignored) == 0 &&
-	    !is_same_place(&kept, sb))
+	        &ignored) == 0)
+		keep_key(&kept, kept_key);
+	else
+		kept_key[0] = '\0';
+	/* Another of that name tells nothing. */
+	if (strcmp(kept_key, w->sandbox_key) == 0 && !is_same_place(&kept, sb))
 		rc = err_set(err, ERR_INVALID,
 		    "watch %lld is for a job on %.200s, which another server "
 		    "calls '%.100s'; here that is %.200s. If both are one "

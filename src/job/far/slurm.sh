@@ -144,15 +144,26 @@ q_find() {
 	IFS=$q_ifs
 }
 
-# Slurm has forgotten it; the accounting may remember.
+# q_acct DIR: Slurm has forgotten it; the accounting may remember.  One that does
+# not answer is asked again; one that a site does not have never will.
 q_acct() {
 	q_limit
-	SLURM_TIME_FORMAT=%s $q_i sacct -n -P -X -j "$1" \
-		-o JobID,State,ExitCode,Start,NodeList 2>/dev/null |
-		while IFS= read -r q_i; do
-			q_x=${q_i#*|}
-			! q_over "${q_x%%|*}" || printf 'acct %s\n' "$q_i"
-		done
+	q_out=$(SLURM_TIME_FORMAT=%s $q_i sacct -n -P -X -j "$q_job" \
+		-o JobID,State,ExitCode,Start,NodeList 2>"$1/acct.err")
+	q_x="$? $(tail -n 1 "$1/acct.err")"
+	rm -f "$1/acct.err"
+	case $q_x in
+	0*) ;;
+	124*) q_how='down sacct does not answer';;
+	*onnect*|*contact*|*talking*|*'timed out'*) q_how="down ${q_x#* }";;
+	esac
+	case $q_how in
+	down*) return 1;;
+	esac
+	printf '%s\n' "$q_out" | while IFS= read -r q_i; do
+		q_x=${q_i#*|}
+		! q_over "${q_x%%|*}" || printf 'acct %s\n' "$q_i"
+	done >>"$1/over"
 }
 
 # q_keep DIR: rows of what has ended stay with the run.
@@ -251,7 +262,7 @@ q_settle() {
 	# Of an array, tasks that ended long ago are not in the queue.
 	q_array "$1"
 	if [ -n "$q_want" ] || [ ! -s "$1/over" ]; then
-		q_acct "$q_job" >>"$1/over"
+		q_acct "$1" || return
 		[ -s "$1/over" ] || echo 'gone -' >"$1/over"
 	fi
 	printf '' >"$1/final"
@@ -337,12 +348,15 @@ sched_start() {
 		q_number "$D" || ! bar "$D" ||
 			bad "sbatch gave no number: $(printf %s "$q_out" |
 				tail -n 3 | tr '\n' ' ')"
-		[ -n "$q_job" ] || read -r q_job q_x <"$D/slurm" # it began
+		[ -n "$q_job" ] || [ ! -s "$D/slurm" ] ||
+			read -r q_job q_x <"$D/slurm" # it began
 	fi
-	printf '%s %s\n' "$q_job" "$(date +%s)" >"$D/slurm.new" &&
-		mv -f "$D/slurm.new" "$D/slurm"
+	# Without one, the runner writes it down.
+	[ -z "$q_job" ] ||
+		{ printf '%s %s\n' "$q_job" "$(date +%s)" >"$D/slurm.new" &&
+			mv -f "$D/slurm.new" "$D/slurm"; }
 	printf '%1023s\n' '' >"$D/err"
-	say "queued $q_job $n 0 $b $L"
+	say "queued ${q_job:-0} $n 0 $b $L"
 }
 
 # Ends the run in D, or a task of it.  Slurm sends TERM and, after its own
