@@ -156,6 +156,29 @@ lease_stands(struct link *l, const struct until *until)
 	return rc == 0;
 }
 
+/* A shell on this master.  To open its channel takes a round trip, and a link
+ * that stands and does not answer as soon as when it is proven may be dead. */
+static struct shell *
+shell_on(struct link *l, int m, const struct until *until, struct err *err)
+{
+	struct until soon =
+	    l->connected ? until_within(until, PROVE_MS) : *until;
+	char mark[MARK_MAX];
+	struct shell *s;
+	struct err ended;
+
+	link_mark(l, mark);
+	s = shell_open(l->masters[m].path, mark, &soon, err);
+	if (s != NULL) {
+		s->master = m;
+		s->generation = l->generation;
+	} else if (err->code == ERR_TIMEOUT &&
+	    until_check(until, &ended) == 0) {
+		err_set(err, ERR_IO, "the link was lost");
+	}
+	return s;
+}
+
 /*
  * Open a shell where there is room.  Without the lock, by the connecting
  * thread.  A master that is gone from a link that stands is replaced, once; the
@@ -166,18 +189,15 @@ static struct shell *
 open_shell(struct link *l, bool grow, const struct until *until,
     struct err *err)
 {
-	char mark[MARK_MAX];
 	struct shell *s = NULL;
 	bool renewed = false;
 	int m, count = l->count;
 
-	while (s == NULL && (m = roomy_master(l, grow, until, err)) != -1) {
-		link_mark(l, mark);
-		s = shell_open(l->masters[m].path, mark, until, err);
-		if (s != NULL) {
-			s->master = m;
-			s->generation = l->generation;
-		} else if (err->code == ERR_LIMIT) {
+	while ((m = roomy_master(l, grow, until, err)) != -1) {
+		s = shell_on(l, m, until, err);
+		if (s != NULL)
+			break;
+		if (err->code == ERR_LIMIT) {
 			note_full(l, m);
 		} else if (err->code != ERR_NOT_FOUND || renewed ||
 		    !l->connected || !lease_stands(l, until) ||
@@ -504,6 +524,9 @@ link_more(struct link *l, bool grow, const struct until *until, struct err *err)
 	s = open_shell(l, grow, until, err);
 	pthread_mutex_lock(&l->lock);
 	l->connecting = false;
+	/* Whoever wants a shell finds out whether the link is alive. */
+	if (s == NULL && err->code == ERR_IO)
+		l->doubted = true;
 	gate_open(&l->gate);
 	return s;
 }

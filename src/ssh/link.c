@@ -193,7 +193,7 @@ find_shell(struct link *l, const struct until *until, struct err *err)
 		s = pop_idle(l);
 		if (s != NULL)
 			return s;
-		if (!l->connected) {
+		if (!l->connected || l->doubted) {
 			err_set(err, ERR_IO, "the link was lost");
 			return NULL;
 		}

@@ -92,6 +92,7 @@ def test_a_command_that_comes_too_late(agent, sshd, far_clock, tmp_path,
                                        seconds):
     """It was on its way in a frozen link, and does not run after all."""
     agent.good("true")
+    time.sleep(1)       # else there may be no shell yet that it is written to
     sshd.freeze()
     sent = time.monotonic()
     result = agent.run("echo x >>%s" % (tmp_path / "ran"), timeout_s=1)
