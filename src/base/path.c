@@ -109,3 +109,22 @@ path_inside(const char *path)
 	}
 	return below;
 }
+
+const char *
+path_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+char *
+path_dir(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (slash == NULL)
+		return xstrdup(".");
+	return slash == path ? xstrdup("/")
+	                     : xstrndup(path, (size_t)(slash - path));
+}

@@ -14,6 +14,12 @@ char *path_clean(const char *path);
 /* "dir" and "name" joined; an absolute "name" stands alone.  Caller frees. */
 char *path_join(const char *dir, const char *name);
 
+/* The last part of a path; "" if it ends in a slash. */
+const char *path_base(const char *path);
+
+/* All before the last part; "." if there is nothing.  Caller frees. */
+char *path_dir(const char *path);
+
 /* Is it "~" or "~/x"? */
 bool path_is_home(const char *path);
 

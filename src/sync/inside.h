@@ -62,6 +62,19 @@ void run_tell(struct run *r, const char *phase, const char *path, int64_t files,
 /* Note a problem with one entry; "data" is the run. */
 void run_problem(void *data, const char *path, const char *why);
 
+/* Check the request; look at both ends, so that the trees and the far root are
+ * known. */
+int aim_check(struct run *r, struct err *err);
+int aim_up(struct run *r, struct err *err);
+int aim_down(struct run *r, struct err *err);
+
+/* May the plan be done? */
+int guard_delete(struct run *r, struct err *err);
+int guard_space(struct run *r, struct err *err);
+
+/* Put the plan into the report, as what would be done. */
+void report_plan(struct run *r);
+
 /* Do the plan. */
 int upload(struct run *r, struct err *err);
 int download(struct run *r, struct err *err);

@@ -144,10 +144,31 @@ knows_what_is_not(void **state)
 	assert_false(path_inside("a//..//"));
 }
 
+static void
+a_path_has_a_last_part_and_one_before_it(void **state)
+{
+	static const char *const paths[][3] = {
+		{ "a", ".", "a" },
+		{ "a/b", "a", "b" },
+		{ "/a", "/", "a" },
+		{ "/a/b/c", "/a/b", "c" },
+		{ "a/", "a", "" },
+		{ "", ".", "" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		check(path_dir(paths[i][0]), paths[i][1]);
+		assert_string_equal(path_base(paths[i][0]), paths[i][2]);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_path_has_a_last_part_and_one_before_it),
 		cmocka_unit_test(cleans_relative_paths),
 		cmocka_unit_test(keeps_dot_dot_that_nothing_resolves),
 		cmocka_unit_test(cleans_absolute_paths),
