@@ -1,354 +1,31 @@
-/* The watchdog as a service: what is the same for all kinds. */
+/*
+ * The watchdog as a service: installing, starting and removing it, and what is
+ * told of it; the same for all kinds.
+ */
 #include "watch/service.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "base/ident.h"
 #include "base/lockfile.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "base/self.h"
 #include "base/str.h"
 #include "base/utf8.h"
 #include "config/dirs.h"
-#include "store/db.h"
-#include "store/meta.h"
 #include "store/watches.h"
 #include "watch/daemon.h"
 #include "watch/service_inside.h"
 
 #define WORK_MS 60000 /* for all that one of these does */
-#define WAKE_MS 8000  /* a daemon that was asleep beats by then */
-#define UP_MS 15000   /* one that was started does */
-#define TERM_MS 6000  /* one that was told to end has */
-#define STEP_MS 50
 #define LOG_MAX (5 << 20)
 #define TEXT_MAX 65536
-
-#define USUAL_PATH \
-	"/opt/homebrew/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
-
-/* --- Decisions ------------------------------------------------------------ */
-
-enum service_need
-service_decide(const struct service_seen *seen)
-{
-	if (!seen->held)
-		return SERVICE_START;
-	if (!seen->fresh || seen->program_gone || seen->order < 0)
-		return SERVICE_RESTART;
-	return SERVICE_GOOD;
-}
-
-int
-service_order(const char *a, const char *b)
-{
-	while (*a != '\0' || *b != '\0') {
-		size_t na = strcspn(a, "."), nb = strcspn(b, ".");
-		char *x = xstrndup(a, na), *y = xstrndup(b, nb);
-		int64_t i = 0, k = 0;
-
-		if (str_to_int(x, 0, INT32_MAX, &i) == -1)
-			i = 0;
-		if (str_to_int(y, 0, INT32_MAX, &k) == -1)
-			k = 0;
-		free(x);
-		free(y);
-		if (i != k)
-			return i < k ? -1 : 1;
-		a += na + (a[na] == '.');
-		b += nb + (b[nb] == '.');
-	}
-	return 0;
-}
-
-bool
-service_fresh(int64_t ts, int64_t now)
-{
-	return ts > 0 && now - ts <= META_STALE_S && ts - now <= META_STALE_S;
-}
-
-/* --- The spec ------------------------------------------------------------- */
-
-static bool
-is_below_home(const char *state_dir, const char *home, const char *name)
-{
-	char *path = path_join(home, name);
-	char *real = realpath(path, NULL);
-	bool yes = real != NULL && strcmp(state_dir, real) == 0;
-
-	free(real);
-	free(path);
-	return yes;
-}
-
-/* Where the state is if nobody says otherwise? */
-static bool
-is_usual(const char *state_dir, const char *home)
-{
-	return is_below_home(state_dir, home,
-	           ".local/state/remote-sandbox-mcp") ||
-	    is_below_home(state_dir, home,
-	        "Library/Application Support/remote-sandbox-mcp");
-}
-
-static void
-make_suffix(struct service_spec *s)
-{
-	const unsigned char *c = (const unsigned char *)s->state_dir;
-	uint32_t h = 2166136261u;
-
-	if (is_usual(s->state_dir, s->home))
-		return;
-	for (; *c != '\0'; c++)
-		h = (h ^ *c) * 16777619u;
-	snprintf(s->suffix, sizeof(s->suffix), "-%07x", h & 0xfffffff);
-}
-
-/* A definition is lines of text, and read as UTF-8. */
-static int
-check_text(const char *what, const char *s, struct err *err)
-{
-	if (utf8_valid(s, strlen(s)) && strpbrk(s, "\r\n") == NULL)
-		return 0;
-	return err_set(err, ERR_INVALID,
-	    "the watchdog cannot be a service, because %s holds characters "
-	    "that no definition of a service can",
-	    what);
-}
-
-int
-service_spec_make(struct service_spec *s, struct err *err)
-{
-	const char *home = getenv("HOME"), *path = getenv("PATH");
-	char *state;
-
-	memset(s, 0, sizeof(*s));
-	state = dirs_state(err);
-	if (state == NULL)
-		return -1;
-	/* Wherever it will be started from. */
-	s->state_dir = realpath(state, NULL);
-	free(state);
-	s->program = self_path();
-	if (s->state_dir == NULL || s->program == NULL)
-		return err_sys(err, "cannot find our own program or state");
-	s->home = xstrdup(home != NULL ? home : "/");
-	s->path = xstrdup(str_blank(path) ? USUAL_PATH : path);
-	s->config_path = path_join(s->state_dir, "config.json");
-	s->db_path = path_join(s->state_dir, DB_FILE);
-	s->out_log = path_join(s->state_dir, "watchdog.stdout.log");
-	s->err_log = path_join(s->state_dir, "watchdog.stderr.log");
-	s->uid = (long)geteuid();
-	make_suffix(s);
-	if (check_text("the state directory", s->state_dir, err) == -1 ||
-	    check_text("the path of our program", s->program, err) == -1 ||
-	    check_text("PATH", s->path, err) == -1)
-		return -1;
-	return 0;
-}
-
-void
-service_spec_free(struct service_spec *s)
-{
-	free(s->program);
-	free(s->home);
-	free(s->state_dir);
-	free(s->config_path);
-	free(s->db_path);
-	free(s->out_log);
-	free(s->err_log);
-	free(s->path);
-	memset(s, 0, sizeof(*s));
-}
-
-int
-service_run(const char *const *argv, struct buf *out, const struct until *until,
-    struct err *err)
-{
-	struct proc_request req = { .argv = argv, .max_output = TEXT_MAX };
-	struct proc_result res;
-	struct env env;
-	int rc;
-
-	env_init(&env);
-	env_session(&env);
-	req.env = (const char *const *)env.list;
-	rc = proc_run(&req, &res, until, err);
-	env_free(&env);
-	if (rc == -1)
-		return -1;
-	if (res.exit_code != 0)
-		rc = err_set(err, ERR_IO, "%s %s ended with status %d: %.300s",
-		    argv[0], argv[1], res.exit_code, res.err.data);
-	else if (out != NULL)
-		buf_add(out, res.out.data, res.out.len);
-	proc_result_free(&res);
-	return rc;
-}
-
-/* --- What runs ------------------------------------------------------------ */
-
-/* The field of the heartbeat's value; JSON null for none. */
-static json_t *
-heartbeat(const struct until *until)
-{
-	struct err err;
-	json_t *beat = meta_get("heartbeat", until, &err);
-
-	return beat != NULL ? beat : json_null();
-}
-
-static void
-see_beat(struct service_seen *seen, const json_t *beat)
-{
-	const json_t *value = json_object_get(beat, "value");
-	const char *version =
-	    json_string_value(json_object_get(value, "version"));
-	const char *program =
-	    json_string_value(json_object_get(value, "program"));
-	json_int_t ts = json_integer_value(json_object_get(value, "ts"));
-
-	seen->fresh = service_fresh(ts, (int64_t)time(NULL));
-	/* The earlier server's daemon writes no version: it is older. */
-	seen->order =
-	    version != NULL ? service_order(version, RSMCP_VERSION) : -1;
-	seen->program_gone = program != NULL && access(program, X_OK) == -1;
-}
-
-static bool
-is_beat_of(const json_t *beat, const char *holder)
-{
-	const json_t *pid =
-	    json_object_get(json_object_get(beat, "value"), "pid");
-	int64_t n;
-
-	return str_to_int(holder, 1, INT32_MAX, &n) == 0 &&
-	    json_integer_value(pid) == n;
-}
-
-static void
-see(struct service_seen *seen, const struct service_spec *s,
-    const struct until *until)
-{
-	char *lock = path_join(s->state_dir, DAEMON_LOCK);
-	char holder[LOCKFILE_TEXT];
-	json_t *beat = heartbeat(until);
-
-	memset(seen, 0, sizeof(*seen));
-	seen->held = lockfile_held(lock, holder);
-	see_beat(seen, beat);
-	/* It may be of the one before. */
-	if (seen->held && !is_beat_of(beat, holder))
-		seen->fresh = false;
-	json_decref(beat);
-	free(lock);
-}
-
-static void
-pause_a_step(const struct until *until)
-{
-	struct until step = until_within(until, STEP_MS);
-	struct err ignored;
-
-	until_poll(&step, NULL, 0, &ignored);
-}
-
-/* A laptop that slept wakes up with an old heartbeat, and a daemon that is
- * about to write a new one. */
-static void
-see_awake(struct service_seen *seen, const struct service_spec *s,
-    const struct until *until)
-{
-	struct until soon = until_within(until, WAKE_MS);
-	struct err ignored;
-
-	see(seen, s, until);
-	while (
-	    seen->held && !seen->fresh && until_check(&soon, &ignored) == 0) {
-		pause_a_step(&soon);
-		see(seen, s, until);
-	}
-}
-
-/* The process that holds the lock; pid 0 if there is none that we know for
- * sure.  One in another container has a number that means nothing here. */
-static struct ident
-holder_of(const char *lock)
-{
-	struct ident who = { 0 };
-	char text[LOCKFILE_TEXT], name[64];
-	int64_t pid = 0;
-
-	if (!lockfile_held(lock, text) ||
-	    str_to_int(text, 2, INT32_MAX, &pid) == -1 ||
-	    ident_holder(lock, name, sizeof(name)) != (pid_t)pid)
-		return who;
-	who.pid = (pid_t)pid;
-	who.start = ident_start(who.pid);
-	return who;
-}
-
-/* End the daemon that has the lock, however it was started. */
-static int
-end_holder(const struct service_spec *s, const struct until *until,
-    struct err *err)
-{
-	struct until soon = until_within(until, TERM_MS);
-	char *lock = path_join(s->state_dir, DAEMON_LOCK);
-	struct ident who = holder_of(lock);
-	struct err ignored;
-	char text[LOCKFILE_TEXT];
-	bool gone;
-
-	if (who.pid != 0) {
-		(void)ident_signal(&who, SIGTERM);
-		(void)ident_signal(&who, SIGCONT);
-		while (ident_alive(&who) && until_check(&soon, &ignored) == 0)
-			pause_a_step(&soon);
-		if (ident_alive(&who))
-			(void)ident_signal(&who, SIGKILL);
-		while (ident_alive(&who) && until_check(until, &ignored) == 0)
-			pause_a_step(until);
-	}
-	gone = !lockfile_held(lock, text);
-	free(lock);
-	if (gone)
-		return 0;
-	return err_set(err, ERR_DENIED,
-	    "a watchdog (process %.20s) does not end, or runs where it cannot "
-	    "be seen from here",
-	    text);
-}
-
-/* Wait until one runs and has said so. */
-static bool
-is_up(const struct service_spec *s, const struct until *until)
-{
-	struct until soon = until_within(until, UP_MS);
-	struct service_seen seen;
-	struct err ignored;
-
-	for (;;) {
-		see(&seen, s, until);
-		if (seen.held && seen.fresh)
-			return true;
-		if (until_check(&soon, &ignored) == -1)
-			return false;
-		pause_a_step(&soon);
-	}
-}
-
-/* --- Doing ---------------------------------------------------------------- */
 
 static const struct service_kind *
 kind_named(const char *name)
@@ -447,7 +124,7 @@ install(const struct service_kind *kind, const struct service_spec *s, bool now,
 	make_log(s->err_log);
 	if (write_definition(kind, s, err) == -1)
 		return -1;
-	if (now && end_holder(s, until, err) == -1)
+	if (now && service_end_holder(s, until, err) == -1)
 		return -1;
 	return kind->start(s, now, until, err);
 }
@@ -503,7 +180,7 @@ ensure(const struct service_kind *kind, const struct service_spec *s, json_t *o,
 	enum service_need need;
 	struct service_seen seen;
 
-	see_awake(&seen, s, until);
+	service_see_awake(&seen, s, until);
 	need = service_decide(&seen);
 	json_object_set_new(o, "action", json_string(actions[need]));
 	json_object_set_new(o, "kind", json_string(kind->name));
@@ -512,7 +189,7 @@ ensure(const struct service_kind *kind, const struct service_spec *s, json_t *o,
 		return 0;
 	if (start_some(kind, s, o, until, err) == -1)
 		return -1;
-	if (!is_up(s, until)) {
+	if (!service_is_up(s, until)) {
 		json_object_set_new(o, "running", json_false());
 		json_object_set_new(o, "warning",
 		    json_sprintf("the watchdog was started and does not "
@@ -553,7 +230,7 @@ service_ensure(json_t **result, const struct until *until, struct err *err)
 
 	if (rc == 0) {
 		/* Nearly always it is well, and this is all it costs. */
-		see(&seen, &s, &all);
+		service_see(&seen, &s, &all);
 		if (service_decide(&seen) == SERVICE_GOOD)
 			json_object_set_new(o, "action", json_string("none"));
 		else
@@ -592,7 +269,7 @@ service_install(bool start, json_t **result, const struct until *until,
 		set_text(o, "config_path", xstrdup(s.config_path));
 		set_text(o, "db_path", xstrdup(s.db_path));
 		json_object_set_new(o, "started",
-		    json_boolean(start && is_up(&s, &all)));
+		    json_boolean(start && service_is_up(&s, &all)));
 		*result = o;
 	}
 	if (fd != -1)
@@ -623,7 +300,7 @@ remove_all(const struct service_spec *s, json_t *o, const struct until *until,
 		free(path);
 	}
 	if (rc == 0)
-		rc = end_holder(s, until, err);
+		rc = service_end_holder(s, until, err);
 	json_object_set_new(o, "removed", json_boolean(rc == 0));
 	return rc;
 }
@@ -676,8 +353,6 @@ service_uninstall(json_t **result, const struct until *until, struct err *err)
 	*result = o;
 	return 0;
 }
-
-/* --- Telling -------------------------------------------------------------- */
 
 static json_t *
 launchd_block(const struct service_kind *kind, const struct service_spec *s,
@@ -755,8 +430,8 @@ service_status(const struct until *until, struct err *err)
 	json_object_set_new(o, "paths", paths);
 	json_object_set_new(o, "launchd", launchd_block(kind, &s, until));
 	json_object_set_new(o, "service", service_block(kind, &s, until));
-	beat = heartbeat(until);
-	see_beat(&seen, beat);
+	beat = service_heartbeat(until);
+	service_see_beat(&seen, beat);
 	json_object_set_new(o, "heartbeat", beat);
 	json_object_set_new(o, "heartbeat_stale", json_boolean(!seen.fresh));
 	json_object_set_new(o, "watch_counts", counts);

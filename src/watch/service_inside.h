@@ -79,4 +79,24 @@ int service_order(const char *a, const char *b);
  * that was set back, and counts within the same bounds. */
 bool service_fresh(int64_t ts, int64_t now);
 
+/* --- What runs ------------------------------------------------------------ */
+
+/* What the daemon last said of itself, or JSON null. */
+json_t *service_heartbeat(const struct until *until);
+void service_see_beat(struct service_seen *seen, const json_t *beat);
+
+/* Look at the daemon that runs; one that was asleep is given time to say
+ * something. */
+void service_see(struct service_seen *seen, const struct service_spec *s,
+    const struct until *until);
+void service_see_awake(struct service_seen *seen, const struct service_spec *s,
+    const struct until *until);
+
+/* Wait until one runs and has said so. */
+bool service_is_up(const struct service_spec *s, const struct until *until);
+
+/* End the daemon that has the lock, however it was started. */
+int service_end_holder(const struct service_spec *s, const struct until *until,
+    struct err *err);
+
 #endif
