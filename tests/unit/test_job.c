@@ -243,6 +243,11 @@ answers_of_a_start(void **state)
 	assert_int_equal(h.slurm_job, 5);
 	assert_int_equal(h.begin, 85);
 	job_handle_free(&h);
+	assert_int_equal(job_answer_parse(&h, "queued 0 1 0 85 /a b", "box",
+	                     &err),
+	    0);
+	assert_int_equal(h.slurm_job, 0); /* sbatch did not tell */
+	job_handle_free(&h);
 	assert_int_equal(job_answer_parse(&h, "cwd /x", "box", &err), -1);
 	assert_non_null(strstr(err.msg, "'/x' (cwd) does not exist on box"));
 	assert_int_equal(job_answer_parse(&h, "stale", "box", &err), -1);
@@ -250,7 +255,7 @@ answers_of_a_start(void **state)
 	assert_int_equal(job_answer_parse(&h, "", "box", &err), -1);
 	assert_int_equal(job_answer_parse(&h, "ok", "box", &err), -1);
 	assert_int_equal(job_answer_parse(&h, "ok 1 2", "box", &err), -1);
-	assert_int_equal(job_answer_parse(&h, "queued 0 1 0 85 /a", "box",
+	assert_int_equal(job_answer_parse(&h, "queued -1 1 0 85 /a", "box",
 	                     &err),
 	    -1);
 	assert_int_equal(job_answer_parse(&h, "exists 1 0 0 0 i n", "box",
