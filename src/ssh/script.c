@@ -196,8 +196,10 @@ script_shell(struct buf *out, const char *token, const char *mark)
  *
  * What it is told: M mark of the command (of the link, to end all of it), P
  * mark of the link, A waiter, B command shell, G grace in hundredths of a
- * second, X marks whose processes stay, W to take the link's waiters with all
- * below them as well, Y waiters not to be taken.
+ * second, X marks whose processes stay, W 1 to take the link's waiters with all
+ * below them as well, Y waiters not to be taken.  Waiters are stopped first and
+ * ended last (W 2, 3): orphans come to them, and by nothing else is one found
+ * that has emptied its environment.
  *
  * m() lists the living members.  A process that bears another mark of the
  * link is another command's, though it may be a child of the same waiter: the
@@ -218,7 +220,7 @@ const char script_kill[] =
     "for x in $X; do n \"$x\" x; done; for x in $Y; do echo \"y $x\"; done; "
     "[ -z \"$W\" ] || n \"$P\" w WAITER; "
     "cat /proc/[0-9]*/stat 2>/dev/null; } | "
-    "awk -v a=\"$A\" -v b=\"$B\" -v me=\"$z\" "
+    "awk -v a=\"$A\" -v b=\"$B\" -v me=\"$z\" -v h=\"$W\" "
     "'$1==\"m\" {i[$2]=1; next} $1==\"o\" {o[$2]=1; next} "
     "$1==\"x\" {ex[$2]=1; next} $1==\"w\" {w[$2]=1; next} "
     "$1==\"y\" {y[$2]=1; next} "
@@ -229,18 +231,20 @@ const char script_kill[] =
     "do {n=0; for (p in pp) if (!(p in i) && !(p in o)) { "
     "if (pp[p] in o) {o[p]=1; n++} else if (pp[p] in i) {i[p]=1; n++}}} "
     "while (n); "
-    "for (p in i) if ((p in st) && st[p]!=\"Z\" && st[p]!=\"X\" && p!=a) "
-    "printf \"%s \",p}'; }; "
+    "for (p in i) if ((p in st) && st[p]!=\"Z\" && st[p]!=\"X\" && p!=a && "
+    "(h==1 ? (p in w) : (h!=2 || !(p in w)))) printf \"%s \",p}'; }; "
     "c() { read -r u x </proc/uptime; u=${u%.*}${u#*.}; }; "
     "d=2; w() { sleep 0.0$d 2>/dev/null || sleep 1; "
     "[ $d = 8 ] || d=$((d*2)); }; "
     "if [ ! -r /proc/self/stat ]; then "
     "[ \"$B\" -le 1 ] || { kill -TERM -$B; w; kill -KILL -$B; } 2>/dev/null; "
     "L=unknown; else "
+    "[ -z \"$W\" ] || { L=`m`; [ -z \"$L\" ] || kill -STOP $L; W=2; } "
+    "2>/dev/null; "
     "L=`m`; [ -z \"$L\" ] || "
     "{ kill -STOP $L; kill -TERM $L; kill -CONT $L; } 2>/dev/null; "
     "c; e=$((u+G)); while [ -n \"$L\" ] && [ $u -lt $e ]; "
-    "do w; L=`m`; c; done; "
+    "do w; L=`m`; c; done; [ -z \"$W\" ] || { W=3; L=`m`; }; "
     /* The hard phase, and a look without forks at who is below the waiter:
      * a process that is another one every few milliseconds is never in a
      * list.  The waiter is not used again, so its next shell may go, too.  If
@@ -288,10 +292,12 @@ const char script_left[] =
  * alone; elsewhere only the end is noticed.  From 5.2 on it goes by the time of
  * day: once that is set forward, it gives up in the middle of a line that has
  * just come.  So the time since boot (t) tells whether it was silent, and what
- * was read of the line is kept (l).
+ * was read of the line is kept (l).  A word from us may come with the end of
+ * the link, and the answer to it must not be the end of the lease: no SIGPIPE.
  */
 static const char lease_text[] =
-    "exec 2>/dev/null; o=; [ -z \"$BASH_VERSION\" ] || o=\"-t $S\"; "
+    "exec 2>/dev/null; trap \"\" HUP PIPE; "
+    "o=; [ -z \"$BASH_VERSION\" ] || o=\"-t $S\"; "
     "t() { u=; [ ! -r /proc/uptime ] || read -r u </proc/uptime; "
     "u=${u%%.*}; }; "
     "echo \"$T\"; P=$M; X=; Y=; l=; t; i=$u; set -f; "
@@ -306,12 +312,12 @@ static const char lease_text[] =
     "LC_ALL=C IFS= read -r -N \"$b\" c; "
     "else c=`dd bs=1 count=$b 2>/dev/null; echo x`; c=${c%x}; fi; "
     "if [ $q = d ]; then eval \"$c\"; continue; fi; "
-    "( exec </dev/null; set +f; unset -f t; "
+    "( trap - HUP PIPE; exec </dev/null; set +f; unset -f t; "
     "unset T K E M S P X Y Z o l i u; "
     "A=\"x $a \"; trap 'echo \"$A\"' 0; eval \"$c\" ) & ;; "
     "k) ( exec </dev/null; set +f; M=$b A=$s B=$f G=$g W= X= Y=; eval \"$K\"; "
     "echo \"k $a `eval \"$E\"`\" ) & ;; esac; done; "
-    "exec </dev/null >/dev/null; set +f; trap \"\" HUP PIPE; "
+    "exec </dev/null >/dev/null; set +f; "
     "A=0 B=0 G=50 W=1; eval \"$K\"";
 
 void

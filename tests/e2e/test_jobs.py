@@ -409,6 +409,16 @@ def test_commands_of_any_content_and_length(jobs):
     assert "must not be empty" in jobs.refused(command="  ")
 
 
+def test_no_signal_is_ignored_for_us(jobs):
+    """What the lease must not die of is nothing for a job to ignore."""
+    jobs.start("while read -r name value; do [ $name != SigIgn: ] || "
+               "echo ignored 0x$value; done </proc/$$/status", name="s")
+    [ignored] = re.findall("ignored (0x[0-9a-f]+)", jobs.over("s")["log_tail"])
+    assert int(ignored, 16) & (1 << signal.SIGHUP - 1 | 1 << signal.SIGPIPE - 1
+                               ) == 0
+
+
+
 def test_working_directory_log_and_environment(jobs):
     (jobs.host / "a b; exit").mkdir()
     started = jobs.start("pwd; echo \"$A|$PYTHONUNBUFFERED\"; "

@@ -503,10 +503,40 @@ def test_killed_server_ends_its_commands(request, new_agent, sshd, new_tag,
 
 def test_killed_server_ends_orphans_too(agent, tag):
     """Those that nothing but the waiter knows."""
-    agent.begin("(env -i setsid sleep %s &); sleep %s" % (tag, tag))
-    tag.runs(2)
+    agent.begin("(env -i setsid sleep %s &); (env -i setsid sh -c 'trap \"\" "
+                "TERM; sleep %s; :' &); sleep %s" % (tag, tag, tag))
+    tag.runs(3)
     agent.server.signal(signal.SIGKILL)
     print("gone after %.2f s" % tag.ends(within=1 + END_S))
+
+
+def parent_of(pid):
+    stat = pathlib.Path("/proc/%d/stat" % pid).read_text()
+    return stat.rsplit(")", 1)[1].split()[1]
+
+
+def lease_of(sshd):
+    """The process that is the lease."""
+    [lease] = [pid for pid, _ in ssh_servers.descendants(sshd.process.pid)
+               if 'echo "$T"; P=$M' in pathlib.Path(
+                   "/proc/%d/cmdline" % pid).read_text()]
+    return lease
+
+
+def test_the_lease_outlives_an_answer_that_nobody_hears(home, agent, sshd,
+                                                        tag):
+    """We asked it something, and were gone before it answered."""
+    agent.begin("sleep %s" % tag)
+    tag.runs()
+    lease = lease_of(sshd)
+    os.kill(lease, signal.SIGSTOP)
+    masters, parent = home.masters(), parent_of(lease)
+    agent.run(None, tool="get_active_sandbox")      # asks; nobody answers
+    for pid in masters:
+        os.kill(pid, signal.SIGKILL)
+    rsmcp.until("nobody listens to it", lambda: parent_of(lease) != parent)
+    os.kill(lease, signal.SIGCONT)
+    tag.ends(within=1 + END_S)
 
 
 # --- A link that was idle ---------------------------------------------------
