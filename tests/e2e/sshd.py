@@ -64,9 +64,16 @@ def fingerprint(key):
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """Below those that the system gives to who connects: nobody takes it
+    before the server does, or between two starts of that."""
+    while True:
+        port = 20000 + secrets.randbelow(12000)
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 def pids():
