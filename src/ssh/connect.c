@@ -50,6 +50,8 @@ link_let_go(struct link *l)
 	l->ahead_known = false;
 	l->note[0] = '\0';
 	l->generation++;
+	/* The lease of this one may still be ending what bears its name. */
+	random_hex(l->id, 8);
 }
 
 /* With the lock held: the link is dead, nobody shall find it again. */

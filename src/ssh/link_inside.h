@@ -27,7 +27,7 @@
 
 struct link {
 	const struct sandbox *sb;
-	char id[RANDOM_HEX(8)];
+	char id[RANDOM_HEX(8)]; /* of the generation: its marks begin with it */
 	pthread_mutex_t lock;
 	struct gate gate; /* shells came back, or connecting ended */
 	bool connected;

@@ -294,6 +294,8 @@ const char script_left[] =
  * just come.  So the time since boot (t) tells whether it was silent, and what
  * was read of the line is kept (l).  A word from us may come with the end of
  * the link, and the answer to it must not be the end of the lease: no SIGPIPE.
+ * A process that is just becoming another program shows no environment for that
+ * moment: so it looks again for a second.
  */
 static const char lease_text[] =
     "exec 2>/dev/null; trap \"\" HUP PIPE; "
@@ -318,7 +320,8 @@ static const char lease_text[] =
     "k) ( exec </dev/null; set +f; M=$b A=$s B=$f G=$g W= X= Y=; eval \"$K\"; "
     "echo \"k $a `eval \"$E\"`\" ) & ;; esac; done; "
     "exec </dev/null >/dev/null; set +f; "
-    "A=0 B=0 G=50 W=1; eval \"$K\"";
+    "A=0 B=0 G=50; for j in 1 2 3 4; do W=1; eval \"$K\"; G=0; "
+    "sleep 0.2 || sleep 1; done";
 
 void
 script_lease(struct buf *out, const char *token, const char *link_id,

@@ -160,7 +160,7 @@ look_both(struct run *r, const char *path, struct err *err)
 		    pthread_create(&b.thread, NULL, look_beside, &b) == 0;
 	if (!b.started)
 		look_beside(&b);
-	rc = b.rc == 0 || b.started ? look_far(r, path, true, false, err) : 0;
+	rc = b.started || b.rc == 0 ? look_far(r, path, true, false, err) : 0;
 	if (b.started)
 		pthread_join(b.thread, NULL);
 	if (b.rc == -1)
