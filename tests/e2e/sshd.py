@@ -63,17 +63,24 @@ def fingerprint(key):
     return run("ssh-keygen", "-lf", "%s.pub" % key).split()[1]
 
 
+HELD_PORTS = []     # sockets that hold their names until we end
+
+
 def free_port():
-    """Below those that the system gives to who connects: nobody takes it
-    before the server does, or between two starts of that."""
+    """Below those that the system gives to who connects, and ours until we
+    end: no other test takes it between two starts of a server."""
     while True:
         port = 20000 + secrets.randbelow(12000)
+        name = socket.socket(socket.AF_UNIX)
         with socket.socket() as s:
             try:
+                name.bind("\0rsmcp-test-port-%d" % port)
                 s.bind(("127.0.0.1", port))
             except OSError:
+                name.close()
                 continue
-            return port
+        HELD_PORTS.append(name)
+        return port
 
 
 def pids():
