@@ -410,29 +410,9 @@ def test_output_without_end(agent):
     agent.server.memory_is_bounded()
 
 
-def throughput(begun, size):
-    return size / 1e6 / (time.monotonic() - begun)
-
-
-def test_200_megabytes(agent, sshd):
+def test_200_megabytes(agent):
     size = 200_000_000
-    agent.good("true")
-    known = "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null"
-    begun = time.monotonic()
-    oracle = subprocess.run(
-        ["ssh", "-F", "none", "-i", sshd.key, "-p", str(sshd.port),
-         *["-o%s" % option for option in known],
-         "-oCiphers=aes128-gcm@openssh.com", "-l", sshd.user, "127.0.0.1",
-         "head -c %d /dev/zero" % size],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, timeout=120)
-    assert len(oracle.stdout) == size
-    plain = throughput(begun, size)
-    begun = time.monotonic()
     result = agent.run("head -c %d /dev/zero | tr '\\0' z; echo end" % size)
-    ours = throughput(begun, size)
-    print("ssh %.0f MB/s, ours %.0f MB/s, %d kB" % (
-        plain, ours, agent.server.proc_status("VmHWM")))
     assert result["exit_code"] == 0
     assert result["stdout"].startswith("zzz")
     assert result["stdout"].endswith("zzend\n")
@@ -440,8 +420,6 @@ def test_200_megabytes(agent, sshd):
     assert result["truncated"] == {"stdout": size + 4 - 20000,
                                    "output_file": size + 4 - (64 << 20)}
     agent.server.memory_is_bounded()
-    if rsmcp.SLOW == 1:
-        assert ours > plain / 2     # ./dev bench has the real number
     file = pathlib.Path(result["output_file"])
     assert file.stat().st_size == 64 << 20
 

@@ -549,7 +549,7 @@ def test_a_cut_leaves_whole_files(box, direction):
     cuts = 0
     for delay in (0.03, 0.06, 0.1, 0.15):
         call = begin(box, direction)
-        time.sleep(delay * SLOW)
+        time.sleep(delay * rsmcp.BUILD)
         cuts += not box.agent.over(call)
         box.server.cut()
         box.agent.end(call)

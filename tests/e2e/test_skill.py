@@ -145,7 +145,7 @@ class Project:
         path.parent.mkdir(exist_ok=True)
         # Long enough to be stopped on its way, however slow the program.
         path.write_text(text.replace("default=0.1", "default=%g"
-                                     % (0.1 * min(rsmcp.SLOW, 3))))
+                                     % (0.1 * min(rsmcp.BUILD, 3))))
 
     def run(self, text):
         """Run the calls of a block; the results."""

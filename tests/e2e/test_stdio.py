@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from rsmcp import (FIXTURE, MODERN_META, PATIENCE_S, SERVER, SLOW, call,
+from rsmcp import (BUILD, FIXTURE, MODERN_META, PATIENCE_S, SERVER, SLOW, call,
                    cancel, gone, needs_fixture, needs_proc, request, until)
 
 RUNNING = 64            # calls at once
@@ -252,7 +252,7 @@ def test_client_that_does_not_read_and_closes(start):
 @needs_proc
 def test_client_that_reads_late(start):
     """Nothing is lost: every request is answered, in order."""
-    count = 60000 if SLOW == 1 else 20000
+    count = 60000 if BUILD == 1 else 20000
     server = start(read=False, record=False)
     handshake(server)
     data = requests(count)
@@ -271,7 +271,7 @@ def test_client_that_reads_late(start):
 
 def test_pipes_that_do_not_block(start):
     """Somebody may have set O_NONBLOCK on what they gave us."""
-    count = 20000 if SLOW == 1 else 5000
+    count = 20000 if BUILD == 1 else 5000
     stdin, to_server = os.pipe()
     from_server, stdout = os.pipe()
     os.set_blocking(stdin, False)

@@ -730,7 +730,7 @@ def test_a_cut_leaves_whole_files(syncer, sshd, direction):
             None, tool="sync_local_to_remote" if direction == "up"
             else "sync_remote_to_local", local_path=str(syncer.here),
             remote_path=str(syncer.there))
-        time.sleep(delay * SLOW)
+        time.sleep(delay * rsmcp.BUILD)
         cuts += not syncer.agent.over(call)
         sshd.cut()
         syncer.agent.end(call)

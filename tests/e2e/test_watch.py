@@ -445,7 +445,7 @@ def test_many_watches_stay_on_schedule(home, new_sshd):
         assert dead
         assert max(late) < 20 + 10 * rsmcp.SLOW, sorted(late)[-10:]
         # A sanitizer keeps what was freed.
-        assert rsmcp.SLOW > 1 or resident_kb(
+        assert rsmcp.BUILD > 1 or resident_kb(
             watched.daemon.process.pid) < 15 * 1024
     finally:
         watched.daemon.kill()
@@ -477,7 +477,7 @@ def kill_at_random(watched, sshd, rounds, runs):
         resume_command="echo run >>runs; sleep 1000", alert_after_failures=99)
     for _ in range(rounds):
         watched.daemon.start()
-        time.sleep(chance.uniform(0.02, 0.8) * rsmcp.SLOW ** 0.5)
+        time.sleep(chance.uniform(0.02, 0.8) * rsmcp.BUILD ** 0.5)
         watched.daemon.kill()
         if chance.random() < 2 * runs / rounds:
             losses.lose()
