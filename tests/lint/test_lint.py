@@ -299,18 +299,24 @@ def analyse(analyser, root):
     return done.returncode, done.stdout
 
 
-@pytest.mark.parametrize("analyser", ["cppcheck", "clang-tidy"])
-def test_an_analyser_looks_at_what_changed(tmp_path, analyser):
-    if shutil.which(analyser) is None:
-        pytest.skip(analyser + " is not installed")
+@pytest.mark.parametrize("analyser, program, finding", [
+    ("cppcheck", "cppcheck", "i = a[N - 1];"),
+    ("clang-tidy", "clang-tidy", "memset(a, N, 8);"),
+    ("analyzer", "clang-tidy", "i = a[N - 1];"),
+])
+def test_an_analyser_looks_at_what_changed(tmp_path, analyser, program,
+                                           finding):
+    if shutil.which(program) is None:
+        pytest.skip(program + " is not installed")
     shutil.copy(SCRIPTS.parent / ".clang-tidy", tmp_path)
     plant(tmp_path, "src/base/x.h", "#define N 4\n")
     for name in ("good", "other"):
         plant(tmp_path, "src/base/%s.c" % name,
               'int %s(void);\nint\n%s(void)\n{\n\treturn 1;\n}\n'
               % (name, name))
-    use = '#include "base/x.h"\nint f(int i);\nint\nf(int i)\n{\n' \
-        "\tint a[4] = { i, 0, 0, 0 };\n\treturn a[N - 1];\n}\n"
+    use = '#include <string.h>\n#include "base/x.h"\nint f(int i);\nint\n' \
+        "f(int i)\n{\n\tint a[4] = { i, 0, 0, 0 };\n" \
+        "\t%s\n\treturn i + a[0];\n}\n" % finding
     plant(tmp_path, "src/base/x.c", use)
     plant(tmp_path, "build/dev/compile_commands.json", json.dumps([
         {"directory": str(tmp_path / "build/dev"),
@@ -324,11 +330,11 @@ def test_an_analyser_looks_at_what_changed(tmp_path, analyser):
     assert status == 0 and "0 of 3 files looked at" in output
 
     # A header changes, and with it the one file that includes it.
-    plant(tmp_path, "src/base/x.h", "#define N 9\n")
+    plant(tmp_path, "src/base/x.h", "#define N 999\n")
     for _ in range(2):      # a finding is not forgotten
         status, output = analyse(analyser, tmp_path)
         assert status == 1 and "1 of 3 files looked at, 1 with" in output
-        assert "x.c:7" in output
+        assert "x.c:8" in output
 
 
 # The steps of lint.sh that call a tool of others
