@@ -204,18 +204,19 @@ script_shell(struct buf *out, const char *token, const char *mark)
  * m() lists the living members.  A process that bears another mark of the
  * link is another command's, though it may be a child of the same waiter: the
  * next command shell is already waiting there.  c() is a clock, w() a nap.
- * A grep that stops at NUL (busybox) is of no use for environments as they
- * are: v.
+ * g() prints "/proc/PID/..." of those that have a word in their environment.
+ * A grep that stops at NUL (busybox) is of no use for environments as they are;
+ * strings looks at all of them in one process, where it is there.
  */
 const char script_kill[] =
-    "z=$$; v=; printf \"a\\000b\" | grep -qF b || v=1; "
-    "n() { if [ -z \"$v\" ]; "
-    "then grep -lsF -e \"RSMCP_${3:-CALL}=$1\" /proc/[0-9]*/environ | "
-    "sed \"s|^/proc/\\([0-9]*\\)/.*|$2 \\1|\"; "
-    "else for f in /proc/[0-9]*; do "
-    "tr \"\\000\" \"\\n\" 2>/dev/null <$f/environ | "
-    "grep -qF -e \"RSMCP_${3:-CALL}=$1\" && echo \"$2 ${f#/proc/}\"; "
-    "done; fi; }; "
+    "z=$$; if printf \"a\\000b\" | grep -qF b; "
+    "then g() { grep -lF -e \"$1\" /proc/[0-9]*/environ; }; "
+    "elif strings -f -n 6 /proc/$$/environ | grep -q \"^/proc/$$/environ: \"; "
+    "then g() { strings -f -n 6 /proc/[0-9]*/environ | grep -F -e \"$1\"; }; "
+    "else g() { for f in /proc/[0-9]*; do tr \"\\000\" \"\\n\" <$f/environ | "
+    "grep -qF -e \"$1\" && echo $f/; done; }; fi 2>/dev/null; "
+    "n() { g \"RSMCP_${3:-CALL}=$1\" 2>/dev/null | "
+    "sed \"s|^/proc/\\([0-9]*\\)/.*|$2 \\1|\"; }; "
     "m() { { n \"$M\" m; n \"$P\" o; "
     "for x in $X; do n \"$x\" x; done; for x in $Y; do echo \"y $x\"; done; "
     "[ -z \"$W\" ] || n \"$P\" w WAITER; "

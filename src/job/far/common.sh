@@ -97,7 +97,7 @@ st() {
 }
 
 # orphans DIR: o is how many processes bear the mark of the run.  The grep of
-# busybox sees nothing of a line after a NUL.
+# busybox sees nothing of a line after a NUL; its strings does, for all at once.
 orphans() {
 	o=0 i=
 	[ ! -f "$1/id" ] || read -r i x <"$1/id"
@@ -105,6 +105,13 @@ orphans() {
 		return
 	elif printf 'a\000b' | grep -qF b; then
 		o=$(grep -lsF -e "RSMCP_CALL=job.$i." /proc/[0-9]*/environ | wc -l)
+		o=$((o))
+		return
+	elif strings -f -n 6 /proc/$$/environ 2>/dev/null |
+	    grep -q "^/proc/$$/environ: "; then
+		o=$(strings -f -n 6 /proc/[0-9]*/environ 2>/dev/null |
+		    grep -F -e "RSMCP_CALL=job.$i." | cut -d: -f1 | sort -u |
+		    wc -l)
 		o=$((o))
 		return
 	fi
