@@ -34,7 +34,7 @@ BUILD = float(os.environ.get("RSMCP_SLOW") or 1)
 SLOW = max(BUILD, 4)
 
 PATIENCE_S = 20 * SLOW          # for what must come, however busy the machine
-END_S = 1 * SLOW                # for an exit
+END_S = 5 * SLOW                # for an exit
 MEMORY_KB = 64 * 1024 * BUILD   # for a server under attack
 
 VERSION = "io.modelcontextprotocol/protocolVersion"

@@ -990,7 +990,8 @@ def test_a_list_waits_no_longer_than_to_connect(home):
              "connect_timeout_s": 2}])
     box = result["sandboxes"][0]
     assert not box["connection_alive"], box
-    assert "within 2 seconds" in box["connection_error"], box
+    # What is left of the two when it comes to that.
+    assert re.search("within [12] seconds", box["connection_error"]), box
     assert 1.5 < result.seconds < 6 * SLOW, result.seconds
 
 
