@@ -839,14 +839,15 @@ def chaos(agent, sshd, file, seconds, rate):
     dice = random.Random(7)
     stop = threading.Event()
 
+    def has_shell(pid):
+        return not all(name.startswith("sshd")
+                       for _, name in ssh_servers.descendants(pid))
+
     def cut():
-        known = set()
         while not stop.wait(dice.uniform(0, 2 / rate)):
-            pids = set(sshd.servers())
-            old = sorted(pids & known)
+            old = list(filter(has_shell, sshd.servers()))
             for pid in dice.sample(old, min(len(old), 2)):
                 ssh_servers.kill(pid, signal.SIGKILL)
-            known = pids
 
     cutter = threading.Thread(target=cut)
     cutter.start()
