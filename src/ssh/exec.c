@@ -283,6 +283,7 @@ read_loss(struct run *r)
 	r->res->state = EXEC_MAY_BE_RUNNING;
 	r->res->connection_error = true;
 	r->res->exit_code = -1;
+	link_lost(r->link, r->shell);
 	snprintf(r->res->problem, sizeof(r->res->problem),
 	    "the connection to %s was lost while the command ran; it may "
 	    "still be running",

@@ -182,6 +182,17 @@ wait_for_room(struct link *l, int64_t since, const struct until *until,
 	    l->sb->name);
 }
 
+/* With the lock held: a round trip.  ERR_IO if nobody answers. */
+static int
+prove_now(struct link *l, const struct until *until, struct err *err)
+{
+	int rc = link_prove(l, until, true, err);
+
+	return rc == -1 && err->code == ERR_TIMEOUT
+	    ? err_set(err, ERR_IO, "the link was lost")
+	    : rc;
+}
+
 /* With the lock held: a shell, waiting for one if there are no more. */
 static struct shell *
 find_shell(struct link *l, const struct until *until, struct err *err)
@@ -193,9 +204,14 @@ find_shell(struct link *l, const struct until *until, struct err *err)
 		s = pop_idle(l);
 		if (s != NULL)
 			return s;
-		if (!l->connected || l->doubted) {
+		if (!l->connected) {
 			err_set(err, ERR_IO, "the link was lost");
 			return NULL;
+		}
+		if (l->doubted) {
+			if (prove_now(l, until, err) == -1)
+				return NULL;
+			continue;
 		}
 		/* Who waits for a further login has no use for the shells that
 		 * come back meanwhile. */
@@ -230,10 +246,8 @@ wait_ready(struct link *l, struct shell *s, const struct until *until,
 		if (err->code != ERR_TIMEOUT || until_check(&limit, err) == -1)
 			return -1;
 		pthread_mutex_lock(&l->lock);
-		rc = link_prove(l, &limit, true, err);
+		rc = prove_now(l, &limit, err);
 		pthread_mutex_unlock(&l->lock);
-		if (rc == -1 && err->code == ERR_TIMEOUT)
-			return err_set(err, ERR_IO, "the link was lost");
 		if (rc == -1)
 			return -1;
 	}
@@ -262,13 +276,14 @@ doubt_sftp_only(struct link *l)
 		link_let_go(l);
 }
 
-/* A shell that waited is gone: those on the same master are no better. */
-static void
-drop_like(struct link *l, const struct shell *gone)
+void
+link_lost(struct link *l, const struct shell *gone)
 {
 	struct shell **at, *s;
 
 	pthread_mutex_lock(&l->lock);
+	if (gone->generation == l->generation)
+		l->doubted = true;
 	for (at = &l->idle; (s = *at) != NULL;) {
 		if (s->master != gone->master ||
 		    s->generation != gone->generation) {
@@ -315,7 +330,7 @@ take_once(struct link *l, bool always, bool *lost, const struct until *until,
 	}
 	*lost = err->code == ERR_IO;
 	if (*lost)
-		drop_like(l, s);
+		link_lost(l, s);
 	if (err->code == ERR_TIMEOUT)
 		link_no_shell(l, err);
 	link_give(l, s, false);

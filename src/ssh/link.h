@@ -52,6 +52,13 @@ int link_run(struct link *l, const struct lease_script *script,
 /* "usable": it is ready, or will be, for another command. */
 void link_give(struct link *l, struct shell *s, bool usable);
 
+/*
+ * This shell, or the command on it, ended without a word.  Those that wait on
+ * the same connection are no better, and whoever comes next proves the link.
+ * Give it back all the same.
+ */
+void link_lost(struct link *l, const struct shell *gone);
+
 /* A mark for the next command of a shell. */
 void link_mark(struct link *l, char out[MARK_MAX]);
 

@@ -139,7 +139,8 @@ static const char plain_command_shell[] =
 
 /*
  * Chooses the best that the host allows.  Orphans of a command come back to
- * the waiter if it can be made a subreaper, which takes perl or python.
+ * the waiter if it can be made a subreaper, which takes perl or python.  The
+ * latter ignores SIGPIPE and SIGXFSZ (13, 25), which no command shall.
  */
 static const char chooser[] =
     "q=; case `uname -s`-`uname -m` in Linux-x86_64) q=157;; "
@@ -157,9 +158,10 @@ static const char chooser[] =
     "if command -v perl >/dev/null 2>&1; "
     "then exec perl -e \"exec @ARGV, syscall($q,36,1,0,0,0)\" \"$@\"; fi; "
     "for y in python3 python; do if command -v $y >/dev/null 2>&1; "
-    "then exec $y -c \"import os,sys,ctypes; "
+    "then exec $y -c \"import os,sys,ctypes; l = ctypes.CDLL(None); "
+    "l.signal(13,None); l.signal(25,None); "
     "os.execvp(sys.argv[1], sys.argv[1:] + "
-    "[str(ctypes.CDLL(None).prctl(36,1,0,0,0))])\" \"$@\"; fi; done; }; "
+    "[str(l.prctl(36,1,0,0,0))])\" \"$@\"; fi; done; }; "
     "exec \"$@\" -1";
 
 static void

@@ -115,6 +115,7 @@ turn(struct stream *s, bool writing, const struct until *until, struct err *err)
 static int
 lost(const struct stream *s, struct err *err)
 {
+	link_lost(s->link, s->shell);
 	return err_set(err, ERR_IO, "the connection to %s was lost",
 	    link_sandbox(s->link)->name);
 }

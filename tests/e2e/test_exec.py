@@ -1069,6 +1069,21 @@ def test_messages_of_the_server(new_agent, new_sshd, tmp_path):
 
 
 @needs_root
+def test_no_signal_is_ignored_where_python_stands_in(hiding, new_agent, tag):
+    """Those that it ignores itself would be for whatever it starts."""
+    agent = new_agent(hiding("perl"))
+    ignored = agent.good("grep SigIgn /proc/self/status").split()[1]
+    assert int(ignored, 16) == 0
+    assert agent.good("yes | head -n 1; echo ${PIPESTATUS[0]}") == "y\n141\n"
+    # The one that would end it cannot; so it ends of what nobody reads.
+    agent.begin("bash -c 'kill -STOP $1; while :; do echo x; done' %s "
+                "`pgrep -o -U $UID -f 'trap \"\" HUP PIPE'`" % tag,
+                timeout_s=1)
+    tag.runs()
+    tag.ends(within=rsmcp.PATIENCE_S)
+
+
+@needs_root
 def test_a_host_without_bash(hiding, new_agent):
     agent = new_agent(hiding("bash", "rbash"))
     for _ in range(3):

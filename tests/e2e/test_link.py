@@ -163,6 +163,20 @@ def test_few_sessions_and_no_further_login(new_agent, new_sshd, sessions):
         assert result.get("stdout") == "%d\n" % n, result
 
 
+def test_who_waits_for_a_shell_outlives_those_that_are_lost(new_agent,
+                                                            new_sshd):
+    """Each of them casts doubt on a link that stands."""
+    server = new_sshd("MaxSessions 2")
+    agent = new_agent(server.entry())
+    agent.good("true")
+    server.stop_listening()
+    calls = [(n, agent.begin("kill -KILL $PPID"), agent.begin("echo %d" % n))
+             for n in range(6)]
+    for n, lost, call in calls:
+        is_lost(agent.end(lost))
+        assert agent.end(call).get("stdout") == "%d\n" % n, agent.end(call)
+
+
 def test_a_further_login_that_hangs_delays_nobody(new_agent, new_sshd):
     """Shells that come back are lent while it is tried."""
     server = new_sshd("MaxSessions 3")
@@ -455,6 +469,30 @@ def test_killed_sshd_under_a_command(request, new_agent, sshd, new_tag, who):
     assert agent.good("echo on") == "on\n"
     print("back after %.2f s" % (time.monotonic() - begun))
     assert time.monotonic() - begun < 3 * SLOW
+
+
+def test_a_command_that_is_lost_casts_doubt_on_the_link(agent, sshd):
+    """The next one asks the far side first: it may be the first of many."""
+    agent.good("true")
+    os.kill(lease_of(sshd), signal.SIGSTOP)     # it answers nobody
+    is_lost(agent.run("kill -KILL $PPID"))
+    assert agent.good("echo on") == "on\n"
+    assert sshd.logins_ever() == 2
+
+
+def test_a_poll_under_which_the_link_dies_is_repeated(agent, sshd):
+    """Once, and on a new link: all shells of the old one are dying."""
+    started = agent.run("sleep 600", tool="exec_bash_background",
+                        session_name="j", watch=False)
+    assert not started.failed, started
+    for _ in range(5):
+        agent.good("true")
+        sshd.freeze()
+        poll = agent.begin(None, tool="check_background_task",
+                           tmux_session="j")
+        sshd.cut()
+        result = agent.end(poll)
+        assert result.get("state") == "running", result
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -839,14 +877,15 @@ def chaos(agent, sshd, file, seconds, rate):
     dice = random.Random(7)
     stop = threading.Event()
 
+    def has_shell(pid):
+        return not all(name.startswith("sshd")
+                       for _, name in ssh_servers.descendants(pid))
+
     def cut():
-        known = set()
         while not stop.wait(dice.uniform(0, 2 / rate)):
-            pids = set(sshd.servers())
-            old = sorted(pids & known)
+            old = list(filter(has_shell, sshd.servers()))
             for pid in dice.sample(old, min(len(old), 2)):
                 ssh_servers.kill(pid, signal.SIGKILL)
-            known = pids
 
     cutter = threading.Thread(target=cut)
     cutter.start()
