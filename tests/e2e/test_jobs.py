@@ -763,30 +763,55 @@ def test_lost_reply_is_found_again(jobs, sshd, begun):
             assert reply["structuredContent"]["launch_recovered"] is True
 
 
-def test_reply_that_is_lost_for_sure(jobs, sshd, home):
-    """The script answers only after its connection is gone."""
-    jobs.good("exec_bash", command="true")
-    # `setsid` is the last program of a start: make it kill our connection.
+def end_in_a_start(jobs, sshd, home, victims):
+    """The script of a start kills these and goes on; a server that is warm."""
     jobs.server.signal(signal.SIGKILL)
     jobs.server.process.wait()
     home.end_masters()
     place = jobs.host / "bin"
     place.mkdir()
-    real = shutil.which("ln")
+    # It is the last program of a start with a key.
     (place / "ln").write_text(
         "#!/bin/sh\n%s \"$@\" || exit\nkill -9 $(cat ~/victims)\nsleep 0.2\n"
-        % real)
+        % shutil.which("ln"))
     (place / "ln").chmod(0o755)
     sshd.env["PATH"] = "%s:%s" % (place, os.environ["PATH"])
     sshd.restart()
     jobs.server = home.server(jobs.entries)
     jobs.good("exec_bash", command="true")
-    (jobs.host / "victims").write_text(" ".join(map(str, sshd.servers())))
+    (jobs.host / "victims").write_text(" ".join(map(str, victims())))
+
+
+def test_reply_that_is_lost_for_sure(jobs, sshd, home):
+    """The script answers only after its connection is gone."""
+    end_in_a_start(jobs, sshd, home, sshd.servers)
     result = jobs.start("echo x >>~/count; exit 5", "j", idempotency_key="k")
     assert result["launch_recovered"] is True, result
     assert (result["status"], result["run"]) == ("started", 1)
     assert jobs.over("j")["exit_code"] == 5
     assert (jobs.host / "count").read_text() == "x\n"
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_what_may_have_been_started_says_whether_it_is_watched(
+        jobs, sshd, home, stored):
+    """The reply is lost, and the host is not reached any more."""
+    home.more["REMOTE_SANDBOX_SERVICE"] = "detached"
+    if not stored:
+        (home.state / "watchdog.sqlite3").mkdir(parents=True)
+    end_in_a_start(jobs, sshd, home,
+                   lambda: [sshd.process.pid, *sshd.servers()])
+    jobs.server.send(rsmcp.call("go", "exec_bash_background", command="true",
+                                session_name="j", idempotency_key="k"))
+    reply = json.loads(jobs.server.line(timeout=100 * rsmcp.SLOW))["result"]
+    result = json.loads(reply["content"][0]["text"])
+    assert reply["isError"] and "may have been started" in result["error"]
+    if stored:
+        assert result["watch_id"] == 1, result
+        assert jobs.good("get_watchdog_status")["service"]["running"] is True
+    else:
+        assert "watch_id" not in result
+        assert "Nothing watches it" in result["watch_note"]
 
 
 def test_unreachable_host_is_unknown(jobs, sshd, home):
