@@ -119,9 +119,10 @@ struct job_look {
 	int64_t since;      /* or from this byte on; -1: not asked for */
 	size_t max_bytes;   /* of the log */
 	const char *grep;   /* extended regular expression, or "" */
-	int wait_s;         /* for the end, or for new output */
-	bool wait_end;      /* for the end alone */
-	bool slurm;         /* for job_look_script(): the host is a cluster */
+	const char *grep_arg; /* where it came from, for errors about it */
+	int wait_s;           /* for the end, or for new output */
+	bool wait_end;        /* for the end alone */
+	bool slurm;           /* for job_look_script(): the host is a cluster */
 };
 
 /* The tasks of an array. */
@@ -152,6 +153,7 @@ struct job_status {
 	bool log_more;      /* there is more behind it */
 	bool log_cut;       /* lines that match did not fit, the first ones */
 	struct buf log;     /* as it is in the file, whole characters */
+	char bad_grep[256]; /* what grep says about the expression; or "" */
 	char id[JOB_ID_MAX + 1]; /* of the run; "-": it has none */
 
 	/* Of a scheduler's job: */
@@ -162,6 +164,8 @@ struct job_status {
 	struct job_array array;
 };
 
+/* ERR_INVALID: the host's grep does not take the expression, or is not done
+ * with it in time. */
 int job_look(struct link *link, const struct job_look *q, struct job_status *s,
     const struct until *until, struct err *err);
 void job_status_free(struct job_status *s);

@@ -129,6 +129,26 @@ number_of(struct job_status *s, struct said *said, const char *word)
 	return NULL;
 }
 
+/* How grep ended when it read the expression, and its last word on that. */
+static void
+take_expression(struct job_status *s, const char *value)
+{
+	const char *why = strstr(value, "grep: ");
+	int64_t status;
+	char word[8];
+
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(value, " "), value);
+	status = number(word);
+	if (status == 2 && why != NULL)
+		snprintf(s->bad_grep, sizeof(s->bad_grep), "%s", why + 6);
+	else if (status > 128)
+		snprintf(s->bad_grep, sizeof(s->bad_grep),
+		    "it takes too much time or memory");
+	else if (status > 1)
+		snprintf(s->bad_grep, sizeof(s->bad_grep), "it ended with %s",
+		    value);
+}
+
 /* One "word value" line.  Words we do not know are passed over. */
 static int
 take_word(struct job_status *s, struct said *said, const char *word,
@@ -152,6 +172,8 @@ take_word(struct job_status *s, struct said *said, const char *word,
 		snprintf(s->id, sizeof(s->id), "%s", value);
 	else if (strcmp(word, "replaced") == 0)
 		s->log_replaced = number(value) == 1;
+	else if (strcmp(word, "expression") == 0)
+		take_expression(s, value);
 	else if (strcmp(word, "mark") == 0)
 		snprintf(said->mark, sizeof(said->mark), "%s", value);
 	else if (strcmp(word, "log") == 0 && value[0] != '\0') {
@@ -461,10 +483,21 @@ job_look_script(struct buf *script, const struct job_look *q)
 	job_text_add(script, job_text_look, q->slurm);
 }
 
+/* Our texts come to an end, and so does a link; an expression need not. */
+static void
+blame_expression(const struct job_look *q, const char *box, struct err *err)
+{
+	err_set(err, ERR_INVALID,
+	    "%s: grep on %s did not come to an end with '%.200s' within %d "
+	    "seconds; look for something simpler, or in less",
+	    q->grep_arg, box, q->grep, LOOK_MS / 1000 + q->wait_s);
+}
+
 int
 job_look(struct link *link, const struct job_look *q, struct job_status *s,
     const struct until *until, struct err *err)
 {
+	const char *box = link_sandbox(link)->name;
 	struct job_look here = *q;
 	struct buf script, said;
 	int rc;
@@ -477,6 +510,14 @@ job_look(struct link *link, const struct job_look *q, struct job_status *s,
 	if (rc == 0)
 		rc =
 		    job_status_parse(s, said.data, said.len, q->max_bytes, err);
+	else if (err->code == ERR_TIMEOUT && said.len > 0 && q->grep[0] != '\0')
+		blame_expression(q, box, err);
+	if (rc == 0 && s->bad_grep[0] != '\0') {
+		rc = err_set(err, ERR_INVALID,
+		    "%s: grep on %s does not take '%.200s': %s", q->grep_arg,
+		    box, q->grep, s->bad_grep);
+		job_status_free(s);
+	}
 	buf_free(&said);
 	buf_free(&script);
 	return rc;

@@ -154,6 +154,7 @@ look(struct call *call, const struct check_args *a, struct link *link,
 		.since = a->since_offset,
 		.max_bytes = LOG_BYTES,
 		.grep = grep,
+		.grep_arg = "grep",
 		.wait_s = (int)a->wait_s,
 	};
 	struct job_status s;

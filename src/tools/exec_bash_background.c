@@ -221,20 +221,32 @@ guard_begin(struct guard *g, struct call *call, const struct background_args *a,
 	return 0;
 }
 
+/* What is told of the watch of a job that runs, or may run. */
+static void
+guard_tell(struct guard *g, const struct background_args *a, struct call *call,
+    json_t *result)
+{
+	if (g->stored)
+		json_object_set_new(result, "watch_id",
+		    json_integer(g->watch.id));
+	if (g->stored && a->watch.ensure_watchdog)
+		watching_ensure(g->notes, &call->until);
+	watching_set_note(result, g->notes);
+}
+
 /* The job was not started; or nobody knows, then it stays watched. */
 static void
-guard_drop(struct guard *g, struct call *call, bool maybe, json_t **result)
+guard_drop(struct guard *g, const struct background_args *a, bool maybe,
+    struct call *call, json_t **result)
 {
 	struct err err;
 
-	if (!g->stored)
-		return;
-	if (!maybe) {
+	if (maybe) {
+		*result = json_object();
+		guard_tell(g, a, call, *result);
+	} else if (g->stored) {
 		(void)watches_remove(g->watch.id, &call->until, &err);
-		return;
 	}
-	*result = json_object();
-	json_object_set_new(*result, "watch_id", json_integer(g->watch.id));
 }
 
 /* One that ran before may have its watch already; that takes the place of the
@@ -271,12 +283,7 @@ guard_end(struct guard *g, const struct background_args *a,
 	        &call->until, &err) == -1)
 		json_array_append_new(g->notes,
 		    utf8_json(err.msg, strlen(err.msg)));
-	if (g->stored)
-		json_object_set_new(result, "watch_id",
-		    json_integer(g->watch.id));
-	if (g->stored && a->watch.ensure_watchdog)
-		watching_ensure(g->notes, &call->until);
-	watching_set_note(result, g->notes);
+	guard_tell(g, a, call, result);
 }
 
 /* What the watchdog brings back, Slurm does not run again from its start. */
@@ -340,7 +347,7 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 	if (rc == 0) {
 		rc = start(call, a, sb, &guard, slurm.data, &h, err);
 		if (rc == -1)
-			guard_drop(&guard, call, h.maybe, result);
+			guard_drop(&guard, a, h.maybe, call, result);
 	}
 	if (rc == 0) {
 		*result = handle_json(&h, sb);

@@ -2,16 +2,14 @@
 #include "tools/expression.h"
 
 #include <ctype.h>
-#include <regex.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/str.h"
 
-#define SIZE_LIMIT 500
-#define DEPTH_MAX 10
+#define LENGTH_MAX 4000
+#define DIGITS "0123456789"
 
 /* \d, \w and \s; within brackets the name of a class stands without its own.
  * Returns false for any other letter. */
@@ -60,12 +58,52 @@ add_bracket(struct buf *out, const char *at)
 	return at;
 }
 
-static void
+/* What is behind "{n}", "{n,}", "{,m}" or "{n,m}"; NULL if it is none. */
+static const char *
+behind_bound(const char *at)
+{
+	size_t n = strspn(at + 1, DIGITS), m = 0;
+	const char *end = at + 1 + n;
+
+	if (*end == ',') {
+		m = strspn(end + 1, DIGITS);
+		end += 1 + m;
+	}
+	return *end == '}' && n + m > 0 ? end + 1 : NULL;
+}
+
+/* A "{" that repeats nothing is a sign like any other, which not every grep
+ * sees by itself; nor does every one know that "{,m}" begins at 0. */
+static const char *
+add_brace(struct buf *out, const char *at, bool *repeats)
+{
+	const char *end = behind_bound(at);
+
+	*repeats = end != NULL;
+	if (end == NULL) {
+		buf_adds(out, "\\{");
+		return at + 1;
+	}
+	buf_adds(out, at[1] == ',' ? "{0" : "{");
+	buf_add(out, at + 1, (size_t)(end - at - 1));
+	return end;
+}
+
+/* A "?" behind a repetition asks for the shortest match: the same lines.
+ * Returns the first "(?" that grep knows nothing of, or NULL. */
+static const char *
 add_expression(struct buf *out, const char *at)
 {
-	while (*at != '\0') {
+	bool before = false, repeats;
+
+	for (; *at != '\0'; before = repeats) {
+		repeats = false;
 		if (*at == '[') {
 			at = add_bracket(out, at);
+		} else if (*at == '{') {
+			at = add_brace(out, at, &repeats);
+		} else if (*at == '?' && before) {
+			at++;
 		} else if (at[0] == '\\' && add_class(out, at[1], false)) {
 			at += 2;
 		} else if (at[0] == '\\' && at[1] != '\0') {
@@ -74,119 +112,53 @@ add_expression(struct buf *out, const char *at)
 		} else if (str_starts(at, "(?:")) {
 			buf_addc(out, *at); /* nobody asks for its groups */
 			at += 3;
+		} else if (str_starts(at, "(?")) {
+			return at;
 		} else {
+			repeats = strchr("*+?", *at) != NULL;
 			buf_addc(out, *at++);
 		}
 	}
+	return NULL;
 }
 
-/* What is behind the bracket expression that begins here. */
-static const char *
-skip_bracket(const char *at)
+static void
+refuse(const char *unknown, struct err *err)
 {
-	const char *first, *end;
+	size_t letters = strspn(unknown + 2, "aiLmsux-");
 
-	at += at[1] == '^' ? 2 : 1;
-	for (first = at; *at != '\0' && (*at != ']' || at == first); at++) {
-		if (at[0] == '[' && at[1] != '\0' &&
-		    strchr(".:=", at[1]) != NULL &&
-		    (end = strchr(at + 2, at[1])) != NULL && end[1] == ']')
-			at = end + 1;
-	}
-	return at + (*at == ']');
-}
-
-/* "{n,m}": the larger one.  Returns what is behind it. */
-static const char *
-take_bound(const char *at, int64_t *times)
-{
-	char *end;
-	long n = strtol(at + 1, &end, 10), m = n;
-
-	if (*end == ',')
-		m = strtol(end + 1, &end, 10);
-	*times = n > m ? n : m;
-	return end > at ? end : at + 1;
-}
-
-/*
- * Libraries make a copy of what is repeated, for each repetition, and those of
- * repetitions multiply; brackets take of their stack.  "size" of a group is
- * how much has been copied in it, "last" of that is what a sign may repeat.
- * What refers back (\1) is in no extended expression, and takes for ever.
- */
-static bool
-too_much(const char *at)
-{
-	int64_t size[DEPTH_MAX + 1] = { 0 }, last = 0, times;
-	int depth = 0;
-
-	while (*at != '\0') {
-		times = 1;
-		if (at[0] == '\\' && isdigit((unsigned char)at[1]))
-			return true;
-		if (*at == '(') {
-			size[depth] += last;
-			last = 0;
-			if (++depth > DEPTH_MAX)
-				return true;
-			size[depth] = 0;
-			at++;
-			continue;
-		}
-		if (*at == ')' && depth > 0) {
-			last += size[depth--];
-			at++;
-			continue;
-		}
-		if (*at == '{') {
-			at = take_bound(at, &times);
-		} else if (strchr("+*?}", *at) != NULL) {
-			times = *at++ == '+' ? 2 : 1;
-		} else {
-			size[depth] += last;
-			last = 1;
-			at = *at == '[' ? skip_bracket(at)
-			                : at + 1 + (at[0] == '\\' && at[1]);
-		}
-		if (times > SIZE_LIMIT)
-			return true;
-		last *= times > 1 ? times : 1;
-		if (size[depth] + last > SIZE_LIMIT)
-			return true;
-	}
-	return false;
+	if (memchr(unknown, 'i', letters + 2) != NULL)
+		err_set(err, ERR_INVALID,
+		    "'%.*s' is unknown to grep: for a letter of either case "
+		    "write both, as in [Ee]rror",
+		    (int)letters + 3, unknown);
+	else
+		err_set(err, ERR_INVALID,
+		    "'%.3s' is unknown to grep, which reads extended regular "
+		    "expressions: of groups it has ( ) and (?: ) alone",
+		    unknown);
 }
 
 char *
 expression_new(const char *given, struct err *err)
 {
+	const char *unknown;
 	struct buf out;
-	regex_t re;
-	char why[128];
-	int rc;
 
+	if (strlen(given) > LENGTH_MAX) {
+		err_set(err, ERR_INVALID, "must not be longer than %d bytes",
+		    LENGTH_MAX);
+		return NULL;
+	}
+	if (strchr(given, '\n') != NULL) {
+		err_set(err, ERR_INVALID, "must not hold a newline");
+		return NULL;
+	}
 	buf_init(&out, SIZE_MAX);
-	add_expression(&out, given);
-	if (too_much(out.data)) {
-		buf_free(&out);
-		err_set(err, ERR_INVALID,
-		    "too long, or too many repetitions: %.100s", given);
-		return NULL;
-	}
-	rc = regcomp(&re, out.data, REG_EXTENDED | REG_NOSUB);
-	if (rc != 0) {
-		regerror(rc, &re, why, sizeof(why));
-		buf_free(&out);
-		err_set(err, ERR_INVALID,
-		    "'%.200s' is no extended regular expression: %s", given,
-		    why);
-		return NULL;
-	}
-	regfree(&re);
-	if (strchr(out.data, '\n') == NULL)
+	unknown = add_expression(&out, given);
+	if (unknown == NULL)
 		return buf_take(&out);
 	buf_free(&out);
-	err_set(err, ERR_INVALID, "must not hold a newline");
+	refuse(unknown, err);
 	return NULL;
 }

@@ -135,9 +135,12 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 	        .since = -1,
 	        .max_bytes = remote_answer_chars(false),
 	        .grep = filter,
+	        .grep_arg = "filter",
 	    },
 	    &s, &call->until, err);
 	free(filter);
+	if (rc == -1 && err->code == ERR_INVALID)
+		return -1;
 	if (rc == -1)
 		return err_wrap(err, "cannot tell how %s is doing", a->bash_id);
 	if (s.state == JOB_NONE) {

@@ -98,6 +98,11 @@ class Agent:
         self.server.ends()
 
 
+# What a grep looks for in this until it is ended, with a tag.
+SLOW_TEXT = "printf '%0301db\\n' 0"
+SLOW_SEARCH = r"^(0+)(0+)(0+)\1\2\3b|^%s$"
+
+
 class Tag:
     """A number for `sleep` that nobody else has."""
 

@@ -97,7 +97,8 @@ class Host:
         head, _, log = said.partition(b"\n\n")
         result = Look(line.split(" ", 1)
                       for line in head.decode().split("\n"))
-        result["bytes"] = log[int(result["at"]) - int(result["from"]):]
+        result["bytes"] = log[int(result.get("at", 0)) -
+                              int(result.get("from", 0)):]
         return result
 
     def run_dir(self, name="j", number=1):

@@ -627,6 +627,16 @@ def test_wait_for_output_and_for_the_end(host):
     assert time.monotonic() - begun < 10
 
 
+def test_grep_judges_an_expression(host):
+    host.start("j", "echo aab")
+    host.over()
+    for bad in ("(", "[a", "a{2,1}", "*(", "\\", "a" + "+" * 40):
+        look = host.look(G=bad)
+        assert look.state == "none" and look.expression[:2] == "2 ", bad
+        assert "grep: " in look.expression
+    assert host.look(G="^a{2}").bytes == b"aab\n"
+
+
 def test_expression_waits_for_whole_lines(host):
     host.start("j", "echo zero; printf 'epo'; sleep 0.7; echo 'ch 1'; "
                "echo other; sleep 77")

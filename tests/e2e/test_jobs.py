@@ -3,6 +3,7 @@
 What shells make of the texts on the host is in test_job_texts.py.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -578,9 +579,81 @@ def test_expressions(jobs):
         result = jobs.check("j", grep=expression)
         if expected is not None:
             assert result["log_tail"] == expected, expression
-    for bad in ("(", "[", "a{2,1}", "*(", "a\nb"):
+    for bad in ("a\nb", "(?i)noise", "a(?!b)", "x" * 4001):
         result = jobs.ask("check_background_task", tmux_session="j", grep=bad)
-        assert result.failed and "grep" in result["error"], (bad, result)
+        assert result.failed and result["error"].startswith("grep: "), bad
+
+
+def only_busybox(place):
+    place.mkdir()
+    subprocess.run([shutil.which("busybox"), "--install", "-s", place],
+                   check=True)
+    return place
+
+
+@pytest.fixture(params=["gnu", "busybox"])
+def grep_jobs(request, home, new_sshd, tmp_path):
+    env = {}
+    if request.param == "busybox":
+        env["PATH"] = only_busybox(tmp_path / "bin")
+    server = new_sshd(env=env)
+    made = Jobs(home, [server.entry()], server.home)
+    made.kind = request.param
+    return made
+
+
+def test_what_is_an_expression_says_grep_on_the_host(grep_jobs):
+    jobs = grep_jobs
+    (jobs.host / "text").write_text("loss={7}\naab {\nsay x say\n")
+    jobs.start("cat ~/text", "j")
+    jobs.over("j")
+    for expression, expected in [
+            ("s={", "loss={7}\n"), ("{$", "aab {\n"), ("a{2}b", "aab {\n"),
+            ("a{,2}b {", "aab {\n"), ("^a.*?b+? ", "aab {\n"),
+            ("^z??loss", "loss={7}\n"), (r"(say)\s.*\1", "say x say\n")]:
+        result = jobs.check("j", grep=expression, since_offset=0)
+        assert result["log_tail"] == expected, expression
+    for bad in ("(", "[", "[a", "a{2,1}", "*(", "[[:x:]]", "\\", "a{99999}",
+                "[z-a]", r"(a)\2"):
+        for more in ({}, {"since_offset": 0}, {"wait_s": 1}):
+            result = jobs.ask("check_background_task", tmux_session="j",
+                              grep=bad, **more)
+            assert result.failed, (bad, more, result)
+            assert result["error"].startswith(
+                "grep: grep on %s does not take '%s': " % (
+                    jobs.entries[0]["name"], bad)), (bad, result)
+    assert jobs.check("j", grep="^loss")["log_tail"] == "loss={7}\n"
+
+
+def test_an_expression_that_takes_hours(grep_jobs, tag):
+    """Its time, or its memory: not here, and not there."""
+    jobs = grep_jobs
+    jobs.start("echo aab; exit 0", "j")
+    jobs.over("j")
+    expressions = ["a" + "+" * 40]
+    if jobs.kind == "gnu":
+        expressions.append("((a{99}){99}){99}")
+    for expression in expressions:
+        jobs.server.send(rsmcp.call("slow", "check_background_task",
+                                    tmux_session="j", grep=expression))
+        reply = json.loads(jobs.server.line(timeout=100 * rsmcp.SLOW))
+        assert reply["result"]["isError"], reply
+        assert "grep: grep on " in reply["result"]["content"][0]["text"]
+        tag.text = expression
+        rsmcp.until("it is gone", lambda: not tag.pids())
+    assert jobs.check("j", grep="^a{2}")["log_tail"] == "aab\n"
+
+
+def test_a_search_that_takes_hours_ends_with_its_call(jobs, tag):
+    tag.text = agents.SLOW_SEARCH % tag
+    jobs.start(agents.SLOW_TEXT, "j")
+    jobs.over("j")
+    jobs.server.send(rsmcp.call("slow", "check_background_task",
+                                tmux_session="j", grep=tag.text))
+    tag.runs()
+    jobs.server.send(rsmcp.cancel("slow"))
+    rsmcp.until("grep is gone", lambda: not tag.pids())
+    assert jobs.check("j")["state"] == "exited"
 
 
 def test_wait_returns_at_once_for_what_it_waits_for(jobs):
@@ -690,30 +763,55 @@ def test_lost_reply_is_found_again(jobs, sshd, begun):
             assert reply["structuredContent"]["launch_recovered"] is True
 
 
-def test_reply_that_is_lost_for_sure(jobs, sshd, home):
-    """The script answers only after its connection is gone."""
-    jobs.good("exec_bash", command="true")
-    # `setsid` is the last program of a start: make it kill our connection.
+def end_in_a_start(jobs, sshd, home, victims):
+    """The script of a start kills these and goes on; a server that is warm."""
     jobs.server.signal(signal.SIGKILL)
     jobs.server.process.wait()
     home.end_masters()
     place = jobs.host / "bin"
     place.mkdir()
-    real = shutil.which("ln")
+    # It is the last program of a start with a key.
     (place / "ln").write_text(
         "#!/bin/sh\n%s \"$@\" || exit\nkill -9 $(cat ~/victims)\nsleep 0.2\n"
-        % real)
+        % shutil.which("ln"))
     (place / "ln").chmod(0o755)
     sshd.env["PATH"] = "%s:%s" % (place, os.environ["PATH"])
     sshd.restart()
     jobs.server = home.server(jobs.entries)
     jobs.good("exec_bash", command="true")
-    (jobs.host / "victims").write_text(" ".join(map(str, sshd.servers())))
+    (jobs.host / "victims").write_text(" ".join(map(str, victims())))
+
+
+def test_reply_that_is_lost_for_sure(jobs, sshd, home):
+    """The script answers only after its connection is gone."""
+    end_in_a_start(jobs, sshd, home, sshd.servers)
     result = jobs.start("echo x >>~/count; exit 5", "j", idempotency_key="k")
     assert result["launch_recovered"] is True, result
     assert (result["status"], result["run"]) == ("started", 1)
     assert jobs.over("j")["exit_code"] == 5
     assert (jobs.host / "count").read_text() == "x\n"
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_what_may_have_been_started_says_whether_it_is_watched(
+        jobs, sshd, home, stored):
+    """The reply is lost, and the host is not reached any more."""
+    home.more["REMOTE_SANDBOX_SERVICE"] = "detached"
+    if not stored:
+        (home.state / "watchdog.sqlite3").mkdir(parents=True)
+    end_in_a_start(jobs, sshd, home,
+                   lambda: [sshd.process.pid, *sshd.servers()])
+    jobs.server.send(rsmcp.call("go", "exec_bash_background", command="true",
+                                session_name="j", idempotency_key="k"))
+    reply = json.loads(jobs.server.line(timeout=100 * rsmcp.SLOW))["result"]
+    result = json.loads(reply["content"][0]["text"])
+    assert reply["isError"] and "may have been started" in result["error"]
+    if stored:
+        assert result["watch_id"] == 1, result
+        assert jobs.good("get_watchdog_status")["service"]["running"] is True
+    else:
+        assert "watch_id" not in result
+        assert "Nothing watches it" in result["watch_note"]
 
 
 def test_unreachable_host_is_unknown(jobs, sshd, home):
@@ -901,9 +999,7 @@ def test_exec_that_goes_on_survives_our_end(jobs, home, tag):
 def test_host_without(home, new_sshd, tmp_path, hidden, tag):
     place = tmp_path / "bin"
     if str(hidden).startswith("busybox"):
-        place.mkdir()
-        subprocess.run([shutil.which("busybox"), "--install", "-s", place],
-                       check=True)
+        only_busybox(place)
         if hidden != "busybox":
             (place / "strings").unlink()
     else:

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import agent as agents
 import rsmcp
 import sshd as ssh_servers
 from remote_ssh import TOOLS, Remote, alias, lines
@@ -101,6 +102,19 @@ def test_the_output_of_a_job_is_bounded(remote):
     text = remote.output(job, filter="7")
     assert "[earlier lines that match are left out]\n" in text
     assert len(text) < 41000 and text.endswith("\n99997\n")
+
+
+def test_a_search_without_end(remote, tag):
+    """It is no lost connection, and is ended."""
+    tag.text = agents.SLOW_SEARCH % tag
+    job = remote.start(agents.SLOW_TEXT)
+    remote.over(job)
+    begun = remote.begin("remote_bash_output", bash_id=job, filter=tag.text)
+    reply = json.loads(remote.server.line(timeout=200 * rsmcp.SLOW))
+    assert reply["id"] == begun and reply["result"]["isError"]
+    assert reply["result"]["content"][0]["text"].startswith(
+        "Error: filter: grep on gpu-box did not come to an end with"), reply
+    rsmcp.until("grep is gone", lambda: not tag.pids())
 
 
 def test_a_job_of_another_host(home, sshd, remote):

@@ -83,6 +83,34 @@ a_status_is_read(void **state)
 }
 
 static void
+grep_says(const char *word, const char *want)
+{
+	char text[100];
+	struct job_status s;
+
+	snprintf(text, sizeof(text), "expression 0\nstate none\n%s\n\n", word);
+	s = parsed(text, 100);
+	assert_string_equal(s.bad_grep, want);
+	job_status_free(&s);
+}
+
+static void
+what_grep_says_about_an_expression(void **state)
+{
+	(void)state;
+	grep_says("", "");
+	grep_says("expression 1 grep: warning", "");
+	grep_says("expression 2 grep: Unmatched [", "Unmatched [");
+	grep_says("expression 2 /bin/grep: bad regex 'a: b'",
+	    "bad regex 'a: b'");
+	grep_says("expression 2 what", "it ended with 2 what");
+	grep_says("expression 2", "it ended with 2");
+	grep_says("expression 127 sh: grep: not found",
+	    "it ended with 127 sh: grep: not found");
+	grep_says("expression 152 ", "it takes too much time or memory");
+}
+
+static void
 what_makes_no_sense_is_refused(void **state)
 {
 	static const char *const texts[] = { "", "\n", "state running\n",
@@ -272,6 +300,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_safe),
 		cmocka_unit_test(a_status_is_read),
+		cmocka_unit_test(what_grep_says_about_an_expression),
 		cmocka_unit_test(what_makes_no_sense_is_refused),
 		cmocka_unit_test(bytes_around_those_asked_for_go),
 		cmocka_unit_test(half_a_character_comes_later),

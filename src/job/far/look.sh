@@ -12,6 +12,18 @@
 # that would tear a line that matches, so then Q is put there, and all after
 # the last newline comes with it.
 
+# Reads the expression, as every grep after it, but with limits: there are short
+# ones that take hours and all memory.  A line of input, since some greps read
+# it with the first alone.
+# shellcheck disable=SC3045
+try() {
+	echo | {
+		ulimit -t 5
+		ulimit -v 500000
+		exec grep -aE -e "$G" >/dev/null
+	} 2>&1
+}
+
 # z is where the log ends, or where the next run begins in it (X).
 size() {
 	z=
@@ -110,6 +122,18 @@ look() {
 		s=none w=- e=0 p=0
 	fi
 }
+
+# "expression 0" tells that we are here, and what takes its time.
+if [ -n "$G" ]; then
+	echo 'expression 0'
+	x=$(try)
+	i=$?
+	if [ $i -gt 1 ]; then
+		printf 'state none\nexpression %s %s\n\n' $i \
+			"$(printf '%s\n' "$x" | tail -n 1)"
+		exit 0
+	fi
+fi
 
 newest "$J/$N"
 u=$n
