@@ -27,6 +27,7 @@ import traceback
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 
 A_WORLD = 40        # scenarios in one world, then a new one is made
+LONGEST_S = 20      # what is not over by then waits for what broke
 TRIES = 4           # for a scenario whose faults hit nothing
 # Below these shares, of so many at least, a run proves little and fails.
 ENOUGH = 20
@@ -146,8 +147,10 @@ class Scenario:
     def do(self, world, works):
         """All at once: the works, and what breaks."""
         def busy():
-            return any(work.polling or work.busy() for work in works)
+            return time.monotonic() < end and any(
+                work.polling or work.busy() for work in works)
 
+        end = time.monotonic() + LONGEST_S
         world.happened = set()
         for each in self.breaks:
             each.arm(world)
