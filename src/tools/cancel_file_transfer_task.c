@@ -43,17 +43,22 @@ static const struct out outputs[] = {
 
 struct cancelling {
 	struct transfer row;
+	struct ident who; /* the worker, as soon as it is known */
 	bool signalled;
 	bool killed;
 	bool alive; /* still */
 };
 
-/* Signal the worker, once it is known which process it is. */
-static void
-signal_worker(struct cancelling *c, const struct ident *who, int sig)
+/* A worker lets go of its lock when all is written down, and ends after it. */
+static bool
+lives(struct cancelling *c)
 {
-	if (who->pid != 0 && ident_signal(who, sig) == 0)
-		c->signalled = true;
+	struct ident who;
+	bool working = transfer_worker(&c->row, &who);
+
+	if (who.pid != 0)
+		c->who = who;
+	return working || (c->who.pid != 0 && ident_alive(&c->who));
 }
 
 /*
@@ -67,15 +72,15 @@ end_worker(struct cancelling *c, int sig, int64_t ms, const struct until *until,
 	struct until patience = until_within(until, ms);
 	bool sent = false;
 	struct until step;
-	struct ident who;
 	struct err why;
 
 	for (;;) {
-		c->alive = transfer_worker(&c->row, &who);
+		c->alive = lives(c);
 		if (!c->alive)
 			return 0;
-		if (!sent && who.pid != 0) {
-			signal_worker(c, &who, sig);
+		if (!sent && c->who.pid != 0) {
+			if (ident_signal(&c->who, sig) == 0)
+				c->signalled = true;
 			sent = true;
 		}
 		if (until_check(&patience, &why) == -1)

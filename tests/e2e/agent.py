@@ -32,6 +32,7 @@ class Agent:
         self.ids = itertools.count(1)
         self.begun = {}
         self.results = {}
+        self.then = {}          # request: what is done when its reply comes
         self.progress = {}      # token: [(time, params)]
         self.changed = threading.Condition()
         self.pump = threading.Thread(target=self.collect, daemon=True)
@@ -41,6 +42,8 @@ class Agent:
         while line := self.server.queue.get():
             now = time.monotonic()
             message = json.loads(line)
+            if "method" not in message and message["id"] in self.then:
+                self.then.pop(message["id"])()
             with self.changed:
                 if message.get("method") == "notifications/progress":
                     params = message["params"]
@@ -50,9 +53,13 @@ class Agent:
                     self.results[message["id"]] = (now, message)
                 self.changed.notify_all()
 
-    def begin(self, command, tool="exec_bash", token=None, **arguments):
-        """Start a call; its id."""
+    def begin(self, command, tool="exec_bash", token=None, then=None,
+              **arguments):
+        """Start a call; its id.  "then" is called the moment its reply comes,
+        before anybody else hears of that."""
         request_id = next(self.ids)
+        if then is not None:
+            self.then[request_id] = then
         if command is not None:
             arguments["command"] = command
         self.begun[request_id] = time.monotonic()

@@ -63,6 +63,7 @@ class Road:
         self.lock = threading.Lock()
         self.pairs = []
         self.closed = False
+        self.witness = bool     # asked when a fault strikes; see "struck"
         self.heal()
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
@@ -74,6 +75,14 @@ class Road:
             self.faults.append(fault)
             self.passed = {True: 0, False: 0}
 
+    def disarm(self, fault):
+        """It will not strike any more; if it was a freeze, that is over."""
+        with self.lock:
+            if fault in self.faults:
+                self.faults.remove(fault)
+        for outward in (True, False):
+            self.hold(outward, 0)
+
     def heal(self):
         """From here on it is a good road."""
         with self.lock:
@@ -82,7 +91,7 @@ class Road:
             self.frozen = {True: 0.0, False: 0.0}    # until when
             self.delay = self.rate = (0, 0.0)        # how much, until when
             self.away = 0.0
-            self.struck = []
+            self.struck = []            # (fault, what the witness said)
         self.waker.send(b"x")
 
     def hold(self, outward, seconds=600):
@@ -107,7 +116,7 @@ class Road:
                 over = self.passed[way.outward] - fault.after
                 if fault.outward == way.outward and over >= 0 and data:
                     self.faults.remove(fault)
-                    self.struck.append(str(fault))
+                    self.struck.append((fault, self.witness()))
                     data = self.strike(fault, data, over, now)
             if now < self.delay[1]:
                 due += self.delay[0]

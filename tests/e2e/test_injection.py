@@ -2,10 +2,12 @@
 what it is for.
 
 The cases come from tools/list, so a new tool or argument is covered by itself:
-every string, every item of a list, every name and value of an object.  Each
-case has a program of its own, a canary, that is on the PATH of both sides and
-writes down that it was run.  The watchdog then looks at all watches that were
-made, for what is stored is used later.
+every value at any depth, whatever its type, every name in an object that takes
+any, and the same as JSON in a string.  Tools that take a sandbox are called for
+an ordinary one and for a cluster, with a Slurm
+that writes down what it is told (fake_slurm.py).  Each case has a program of its own, a canary, that is on the
+PATH of both sides and writes down that it was run.  The watchdog then looks at
+all watches that were made, for what is stored is used later.
 """
 
 import contextlib
@@ -18,19 +20,23 @@ import sqlite3
 import pytest
 
 import agent as agents
+import fake_slurm
 import rsmcp
-from watched import Watchdog
+from watched import Watchdog, lose
 
-# Whose text is a command, or the environment of one, on the sandbox.
+# Whose text is a command on the sandbox.
 COMMANDS = {
-    "command": "what the tool is for",
-    "resume_command": "run when the job is lost",
-    "checkpoint_command": "prints the checkpoint",
-    "env": "variables such as BASH_ENV are read by the command's own shell; "
-           "their names are tested",
+    ".command": "what the tool is for",
+    ".resume_command": "run when the job is lost",
+    ".checkpoint_command": "prints the checkpoint",
 }
 # Whose text is a path of the sandbox: any place is right.
-FAR_PATHS = {"remote_path", "cwd", "log_file", "checkpoint_path"}
+FAR_PATHS = {".remote_path", ".cwd", ".log_file", ".checkpoint_path",
+             ".file_path"}
+# What the watchdog takes from an object that may hold anything.
+KNOWN_NAMES = ("note", "run_id", "checkpoint_path", "cwd", "log_file",
+               "checkpoint_format", "tmux_session")
+CLUSTER = "hpc"
 
 # Breaks out of single quotes, of double quotes and of none.
 BREAKER = "';{c};'\";{c};\"$({c})`{c}`"
@@ -68,26 +74,36 @@ class Place:
         program.write_text('#!/bin/sh\necho "${0##*/}" >>"%s"\n' % self.ran)
         program.chmod(0o755)
         path = "%s:%s" % (self.bin, os.environ["PATH"])
+        self.slurm = fake_slurm.FakeSlurm(tmp_path / "slurm")
         self.sshd = new_sshd(env={"PATH": path})
+        cluster = new_sshd(env={"PATH": "%s:%s" % (self.slurm.bin, path)})
         home.more.update(PATH=path, REMOTE_SANDBOX_EXPOSE_ADVANCED_TOOLS="1",
+                         REMOTE_SANDBOX_TOOLSET="all",
                          REMOTE_SANDBOX_LOCAL_ROOTS=str(self.local),
                          REMOTE_SANDBOX_ALLOW_PRIVATE_WEBHOOKS="1")
         # Relative paths are to stay out of the login directory.
         self.agent = agents.Agent(
-            home, self.sshd.entry(workdir=str(self.far)))
-        self.agent.run("true", tool="exec_bash_background",
-                       session_name="first", interval_s=1)
+            home, self.sshd.entry(workdir=str(self.far)),
+            cluster.entry(CLUSTER, workdir=str(self.far), scheduler="slurm"))
+        for name in ("box", CLUSTER):
+            assert not self.agent.run(
+                "true", tool="exec_bash_background", session_name="first",
+                sandbox_name=name, interval_s=1).failed
         self.usual = {
             "command": "true", "tmux_session": "first",
             "log_file": str(self.far / "log"), "sandbox_name": "box",
             "local_path": str(self.local / "tree"),
             "remote_path": str(self.far / "copy"), "interval_s": 1,
+            "file_path": str(self.far / "file"), "bash_id": "remote-1",
             "resume_command": "true", "watch_id": 1, "task_id": 1,
             "timeout_s": 1, "notify_local": False}
+        # How a payload is put where only some texts are taken.
         self.placed = {name: "%s/{p}" % self.far for name in FAR_PATHS}
-        self.placed.update(local_path="%s/{p}" % self.local,
-                           exclude_file="%s/{p}" % self.local,
-                           webhook_url="http://127.0.0.1:1/{p}")
+        self.placed.update({
+            ".local_path": "%s/{p}" % self.local,
+            ".exclude_file": "%s/{p}" % self.local,
+            ".webhook_url": "http://127.0.0.1:1/{p}",
+            ".slurm.extra[]": "--mail-user={p}"})
 
     def canary(self, what):
         name = "zz%dzz" % next(self.names)
@@ -107,35 +123,49 @@ class Place:
                 lambda: "tools" in self.agent.results, rsmcp.PATIENCE_S)
         return self.agent.results["tools"][1]["result"]["tools"]
 
-    def ordinary(self, tool):
+    def ordinary(self, tool, sandbox):
         properties = tool["inputSchema"]["properties"]
         needed = {name: "x" for name in tool["inputSchema"].get("required", ())
                   if properties[name]["type"] == "string"}
-        return {**needed, **{name: value for name, value in self.usual.items()
+        usual = {**self.usual, "sandbox_name": sandbox, "on": "compute"
+                 if sandbox == CLUSTER else "login"}
+        return {**needed, **{name: value for name, value in usual.items()
                              if name in properties}}
 
     def arguments(self, tool, payloads):
         """All arguments of a tool with each payload at each place."""
-        for name, schema in tool["inputSchema"]["properties"].items():
-            for payload in payloads:
-                for make in shapes(name, schema, payload):
-                    yield self.one(tool, name, payload, make)
-                if name in self.placed and "\0" not in payload:
-                    yield self.one(tool, name, payload, self.put(name))
+        properties = tool["inputSchema"]["properties"]
+        sandboxes = ["box", CLUSTER] if "sandbox_name" in properties \
+            else ["box"]
+        for sandbox in sandboxes:
+            for name, schema in properties.items():
+                for where, make in places("." + name, schema):
+                    for payload in payloads:
+                        yield from self.cases(tool, sandbox, where, make,
+                                              payload)
 
-    def one(self, tool, name, payload, make):
-        canary = self.canary((tool["name"], name, payload))
-        text = payload.format(c=canary)
-        return {**self.ordinary(tool), name: make(text)}
+    def cases(self, tool, sandbox, where, make, payload):
+        if where in COMMANDS:
+            return
+        # A name with NUL in it is no JSON for us.
+        if not (where.endswith("{}") and "\0" in payload):
+            yield self.one(tool, sandbox, where, payload, make)
+        if where in self.placed and "\0" not in payload:
+            yield self.one(tool, sandbox, where, payload,
+                           lambda text: make(self.put(where, text)))
 
-    def put(self, name):
+    def one(self, tool, sandbox, where, payload, make):
+        canary = self.canary((tool["name"], where, payload))
+        name = where.split(".")[1].partition("[")[0].partition("{")[0]
+        return {**self.ordinary(tool, sandbox), name: make(
+            payload.format(c=canary))}
+
+    def put(self, where, text):
         """The payload as the name of something that exists."""
-        def make(text):
-            whole = self.placed[name].format(p=text)
-            if whole.startswith("/") and "../" not in text:
-                os.makedirs(whole, exist_ok=True)
-            return whole
-        return make
+        whole = self.placed[where].format(p=text)
+        if whole.startswith("/") and "../" not in text:
+            os.makedirs(whole, exist_ok=True)
+        return whole
 
     def attack(self, payloads):
         """Make all calls; how many there were."""
@@ -184,27 +214,49 @@ class Place:
             for path in top.rglob("zz*zz*"):
                 canary = "zz%szz" % path.name.split("zz")[1]
                 tool, name, payload = self.known[canary]
-                if "../" in payload and name not in FAR_PATHS \
+                if "../" in payload and not is_far_path(name) \
                         and self.local not in path.parents \
                         and self.bin != path.parent:
                     found.append((tool, name, payload, path))
         return found
 
 
-def shapes(name, schema, payload):
-    """How a text is put into an argument; none if it is no text."""
+def is_far_path(where):
+    """Is it one, or an object that may have one?"""
+    return where in FAR_PATHS or where.endswith("{*}")
+
+
+def places(where, schema):
+    """Every way to put a text into a value: (where, how).  A text takes the
+    place of any value, whatever that should be."""
     kind = schema["type"]
-    if kind == "string" and name not in COMMANDS:
-        yield lambda text: text
-    elif kind == "array" and schema["items"]["type"] == "string":
-        yield lambda text: [text]
+    yield where, lambda text: text
+    inside = list(within(where, kind, schema))
+    yield from inside
+    for each, make in inside:
+        yield each + " as text", lambda text, make=make: json.dumps(make(text))
+
+
+def within(where, kind, schema):
+    if kind == "array":
+        for each, make in places(where + "[]", schema["items"]):
+            yield each, lambda text, make=make: [make(text)]
     elif kind == "object":
-        if "\0" not in payload:     # in a name that is no JSON for us
-            yield lambda text: {text: "x"}
-        if name not in COMMANDS:
-            yield lambda text: {"note": text, "run_id": text,
-                                "checkpoint_path": text, "cwd": text}
-            yield json.dumps
+        for name, inner in schema.get("properties", {}).items():
+            for each, make in places("%s.%s" % (where, name), inner):
+                yield each, lambda text, name=name, make=make: {
+                    name: make(text)}
+        values = schema.get("additionalProperties")
+        if values:
+            for each, make in places(where + ".*", values):
+                yield each, lambda text, make=make: {"name": make(text)}
+        if "properties" not in schema:
+            yield where + "{}", lambda text: {text: "x"}
+        if "properties" not in schema and not values:
+            yield where + "{*}", lambda text: dict.fromkeys(KNOWN_NAMES, text)
+            yield where + "{*}", lambda text: {"a": {"b": [text, {"c": text}]}}
+    else:
+        assert kind in ("string", "integer", "number", "boolean"), schema
 
 
 @pytest.fixture
@@ -220,15 +272,21 @@ def nothing_ran(place, payloads, at_least):
     assert place.singing() == []
     assert place.strays() == []
     assert place.agent.good("echo alive") == "alive\n"
+    # Texts have come as far as this, and were texts there.
+    words = ["--mail-user=" + payload.format(c=name)
+             for name, (_, _, payload) in place.known.items()]
+    for program in ("sbatch", "srun"):
+        assert any(word in words for call in place.slurm.calls(program)
+                   for word in call), program
 
 
 def test_no_argument_runs(place):
-    nothing_ran(place, QUICK, 300)
+    nothing_ran(place, QUICK, 1000)
 
 
 @pytest.mark.long
 def test_no_argument_runs_in_any_form(place):
-    nothing_ran(place, ALL, 3000)
+    nothing_ran(place, ALL, 9000)
 
 
 def test_canaries_are_heard(place):
@@ -236,13 +294,67 @@ def test_canaries_are_heard(place):
     canary = place.canary("far")
     place.agent.good(canary)
     assert place.singing() == ["far"]
-    names = {name for tool in place.tools()
-             for name in tool["inputSchema"]["properties"]}
-    assert COMMANDS.keys() <= names and FAR_PATHS <= names
     for quote in ("%s", "'%s'", '"%s"'):
         text = quote % BREAKER.format(c=place.canary(quote))
         place.agent.run("echo " + text)
         assert place.singing()[-1] == quote, text
+    # On a node, too.
+    place.agent.run(place.canary("node"), sandbox_name=CLUSTER, on="compute")
+    assert place.singing()[-1] == "node"
+    place.agent.run(place.canary("job"), tool="exec_bash_background",
+                    sandbox_name=CLUSTER, session_name="second")
+    rsmcp.until("the job has run", lambda: place.singing()[-1] == "job")
+
+
+def test_every_tool_and_value_is_tried(place):
+    """Those of the whole table, and what is inside of others."""
+    listed = {tool["name"]: tool for tool in place.tools()}
+    table = place.home.command("tools").stdout.split("\n")
+    assert listed.keys() == {line.split()[0] for line in table if line}
+    wheres = {where for tool in listed.values()
+              for name, schema in tool["inputSchema"]["properties"].items()
+              for where, _ in places("." + name, schema)}
+    assert COMMANDS.keys() | FAR_PATHS | place.placed.keys() <= wheres
+    assert {".slurm.partition", ".slurm.extra[]", ".slurm.nodes", ".env{}",
+            ".excludes[]", ".metadata_json{*}", ".timeout_s",
+            ".slurm.extra[] as text"} <= wheres
+
+
+def test_places_are_found_at_any_depth():
+    schema = {"type": "object", "properties": {"list": {
+        "type": "array", "items": {"type": "object", "properties": {
+            "deep": {"type": "string"}}}}}}
+    found = {where: make("T") for where, make in places("", schema)}
+    assert found[".list[].deep"] == {"list": [{"deep": "T"}]}
+    assert found[".list[].deep as text"] in (
+        '{"list": [{"deep": "T"}]}', {"list": ['{"deep": "T"}']},
+        {"list": '[{"deep": "T"}]'})
+    assert found[".list[]"] == {"list": ["T"]} and found[""] == "T"
+    with pytest.raises(AssertionError):
+        list(places("", {"type": "new"}))
+
+
+def test_a_plan_of_resuming_is_no_command(place):
+    """What the watchdog takes from it when a job is lost."""
+    resumed = place.far / "resumed"
+    for number, payload in enumerate(ALL):
+        if "\0" in payload:
+            continue
+        text = payload.format(c=place.canary(payload))
+        assert not place.agent.run(
+            "exec sleep 600", tool="exec_bash_background",
+            session_name="lost%d" % number, interval_s=1, resume_delay_s=0,
+            auto_resume=True, notify_local=False, checkpoint_command="true",
+            resume_command="echo %d >>%s" % (number, resumed),
+            resume_plan_json={
+                **dict.fromkeys(KNOWN_NAMES, text),
+                "cwd": place.put(".cwd", text) if "../" not in text
+                else str(place.far)}).failed
+    lose(place.sshd, "lost*")
+    place.watch_all()
+    assert place.singing() == []
+    assert sorted(map(int, resumed.read_text().split())) == [
+        number for number, payload in enumerate(ALL) if "\0" not in payload]
 
 
 def test_names_of_files_are_no_commands(place):

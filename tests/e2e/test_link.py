@@ -506,6 +506,20 @@ def test_killed_master_under_a_command(home, agent, tag, number):
     assert agent.good("echo on") == "on\n"
 
 
+def test_killed_sshd_under_a_silent_command(agent, sshd, tag, tmp_path):
+    """It is not taken for one that ended, nor for one that never ran."""
+    runs = tmp_path / "runs"
+    call = agent.begin("echo x >>%s; exec sleep %s" % (runs, tag))
+    tag.runs()
+    sshd.cut()
+    result = agent.end(call)
+    is_lost(result)
+    assert result["stdout"] == ""
+    tag.ends(within=1 + END_S)
+    assert agent.good("echo on") == "on\n"
+    assert lines(runs) == ["x"]
+
+
 def test_cut_in_the_middle_of_output(agent, sshd, tag):
     """What came is kept, also of a flood."""
     flood = agent.begin("echo first; sleep %s & yes" % tag)

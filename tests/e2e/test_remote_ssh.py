@@ -381,6 +381,17 @@ def test_their_arguments(home):
             tools[tool]["inputSchema"]["properties"][name]
 
 
+@pytest.mark.skipif(not ssh_servers.ROOT, reason="only root gives files away")
+def test_env_file_of_somebody_else(home, host):
+    """It is not read."""
+    alias(home, host)
+    file = home.home / ".env"
+    file.write_text("SSH_HOST=gpu-box\n")
+    assert list(Remote(home, {}).tools()) == TOOLS
+    shutil.chown(file, 65534)
+    assert not Remote(home, {}).tools().keys() & set(TOOLS)
+
+
 def test_env_file_of_the_project(home, host, tmp_path):
     alias(home, host)
     trap = tmp_path / "trap"

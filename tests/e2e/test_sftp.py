@@ -195,12 +195,20 @@ def test_one_session_a_connection(new_agent, new_sshd, tmp_path):
     same(box.here, box.there)
 
 
-def test_a_link_that_died_is_replaced(box):
+def test_a_link_that_died_is_replaced(box, home):
+    """Nobody notices."""
     write(box.there / "f", "1")
-    assert box.read(box.there / "f")["content"] == "1"
-    box.server.cut()
-    rsmcp.until("it can be read again",
-                lambda: box.read(box.there / "f").get("content") == "1")
+    small_tree(box.here)
+    for use in (lambda: box.read(box.there / "f"),
+                lambda: box.list(box.there), lambda: box.up(),
+                lambda: box.down()):
+        assert box.read(box.there / "f")["content"] == "1"
+        masters = home.masters()
+        box.server.cut()
+        rsmcp.until("the masters noticed", lambda: all(
+            rsmcp.gone(pid) for pid in masters))
+        assert not use().failed
+    same(box.here, box.there)
 
 
 # --- Browse and read ----------------------------------------------------------

@@ -597,6 +597,22 @@ def test_roots(new_agent, sshd, tmp_path):
         assert result.failed != ok, (path, result)
         if not ok:
             assert "REMOTE_SANDBOX_LOCAL_ROOTS" in result["error"]
+    # Down, too: nothing is made or written elsewhere.
+    write(tmp_path / "far/new", "theirs")
+    write(tmp_path / "mine", "mine")
+    for path in (tmp_path, allowed / "out", tmp_path / "mine",
+                 allowed / "out/mine", tmp_path / "made"):
+        result = agent.run(None, tool="sync_remote_to_local",
+                           local_path=str(path),
+                           remote_path=str(tmp_path / "far/new"))
+        assert result.failed, (path, result)
+        assert "REMOTE_SANDBOX_LOCAL_ROOTS" in result["error"]
+    assert (tmp_path / "mine").read_text() == "mine"
+    assert not (tmp_path / "made").exists() and not (tmp_path / "new").exists()
+    assert not agent.run(None, tool="sync_remote_to_local",
+                         local_path=str(allowed / "down"),
+                         remote_path=str(tmp_path / "far/new")).failed
+    assert (allowed / "down").read_text() == "theirs"
 
 
 # --- Much, far, full, cut ---------------------------------------------------

@@ -390,6 +390,53 @@ def test_many_dead_hosts_delay_nobody(home, sshd):
             host.socket.close()
 
 
+def test_its_connection_is_killed(watched, sshd, home):
+    """That is no outage that a job would be taken for lost by."""
+    watched.daemon.start()
+    watch_id = watched.job(
+        "while [ ! -e stop ]; do sleep 0.2; done; exit 3", session_name="t",
+        auto_resume=True, resume_command="touch resumed",
+        checkpoint_command="true")
+    watched.until_state(watch_id, "running")
+    for kill in (sshd.cut, lambda: [os.kill(pid, signal.SIGKILL)
+                                    for pid in home.masters()], sshd.cut):
+        logins = sshd.logins_ever()
+        kill()
+        rsmcp.until("it is there again", lambda: sshd.logins_ever() > logins,
+                    timeout=3 * rsmcp.PATIENCE_S)
+        watched.until_state(watch_id, "running")
+    file_of(sshd, "stop").touch()
+    watched.until_event(watch_id, "failed")
+    told = watched.events(watch_id)
+    assert told[-1] == "failed" and set(told[:-1]) <= {
+        "ssh_unreachable", "running_restored"}
+    assert watched.watch(watch_id)["last_exit_code"] == 3
+    assert not file_of(sshd, "resumed").exists()
+
+
+def test_two_servers_with_different_lists(home, new_sshd):
+    """Each has one sandbox, by the same name; the watchdog reaches both."""
+    sshds = [new_sshd(), new_sshd()]
+    ways = [Watched(home, sshd) for sshd in sshds]
+    watches = [way.job("while [ ! -e stop ]; do sleep 0.2; done; exit %d"
+                       % code, session_name="t")
+               for code, way in enumerate(ways, 3)]
+    daemon = ways[0].daemon.start()
+    try:
+        for way, watch_id in zip(ways, watches):
+            way.until_state(watch_id, "running")
+        # Both are looked at again, after either server has come last.
+        for way in ways:
+            way.good("list_sandboxes")
+        for code, sshd, watch_id in zip((3, 4), sshds, watches):
+            file_of(sshd, "stop").touch()
+            ways[0].until_event(watch_id, "failed")
+            assert ways[0].events(watch_id) == ["failed"]
+            assert ways[0].watch(watch_id)["last_exit_code"] == code
+    finally:
+        daemon.kill()
+
+
 @pytest.mark.long
 def test_a_link_that_freezes_is_an_outage(watched, sshd):
     watched.daemon.start()

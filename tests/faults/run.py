@@ -4,10 +4,12 @@
     run.py [--server PROGRAM] [--seconds N] [--worlds N] [SCENARIOS [SEED]]
 
 A scenario takes some works (works.py), breaks something while they are done
-(road.py, world.py), makes all well again, and checks what was said.  SEED is a
+(road.py, world.py), makes all well again, and checks what was said.  If nothing
+was under way when it broke, it is done again with an earlier break.  SEED is a
 number; SEED:N begins with scenario N of it, which is how one is done again:
-the works, the faults and their places are the same, the times of a busy
-machine are not.  Exits 1 if anything that was said was not true.
+the works, the faults, their places and all noise are the same, the times of a
+busy machine are not.  Exits 1 if anything that was said was not true, or if too
+many of the faults hit nothing.
 """
 
 import argparse
@@ -18,41 +20,123 @@ import pathlib
 import random
 import signal
 import sys
+import threading
 import time
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 
 A_WORLD = 40        # scenarios in one world, then a new one is made
+LONGEST_S = 20      # what is not over by then waits for what broke
+TRIES = 4           # for a scenario whose faults hit nothing
+# Below these shares, of so many at least, a run proves little and fails.
+ENOUGH = 20
+HIT, HIT_OF_A_KIND = 0.9, 0.5
+
+
+class Break:
+    """Something that is to break, and when: at a byte of the road, or after
+    some time.  It has hit if it took place while work was under way."""
+
+    def __init__(self, dice, works, known):
+        import road
+        self.dice = random.Random(dice.random())
+        self.seconds = dice.choice([0.1, 0.4, 1, 2.5])
+        self.outward = dice.random() < 0.5
+        self.rate = dice.choice([5000, 50000, 500000])
+        # Early ones are as frequent as late ones.
+        moves = sum(work.moves(self.outward) for work in works)
+        self.after = int(dice.choice([
+            moves ** dice.random(), moves * dice.random()]))
+        self.when = dice.random() * max(work.lasts() for work in works)
+        self.kind = dice.choice(road.Road.KINDS)
+        self.by_road = dice.random() < 0.6
+        self.by_byte = self.by_road or dice.random() < 0.5
+        if not self.by_road:
+            self.kind = dice.choice([name for work in works
+                                     for name in work.breakers
+                                     if name in known])
+        self.hit = False
+
+    def sooner(self, times):
+        """It came too late so many times."""
+        self.after //= 8 ** times
+        self.when /= 4 ** times
+
+    def arm(self, world):
+        """At its byte the road breaks, or all stands still until something
+        else did."""
+        import road
+        self.fault = None
+        if self.by_byte:
+            self.fault = road.Fault(
+                self.kind if self.by_road else "freeze", self.outward,
+                self.after, self.seconds if self.by_road else 600, self.rate)
+            world.road.arm(self.fault)
+
+    def reached(self, world):
+        return [busy for fault, busy in world.road.struck
+                if fault is self.fault]
+
+    def strike(self, world, busy):
+        """Wait for its turn, as long as anything is under way; how it is
+        mended."""
+        begun = time.monotonic()
+        while busy() and not self.reached(world) and (
+                self.by_byte or time.monotonic() < begun + self.when):
+            time.sleep(0.003)
+        if self.by_road:
+            self.hit = any(self.reached(world))
+            return None
+        mend = None
+        while busy() and not (mend := world.strike(self.kind, self.dice)):
+            time.sleep(0.003)
+        self.hit = mend is not None
+        if self.by_byte:
+            world.road.disarm(self.fault)
+        return mend
+
+    def __str__(self):
+        where = "after %d bytes %s" % (
+            self.after, "there" if self.outward else "back") \
+            if self.by_byte else "after %.2f s" % self.when
+        return "%s %s for %.1f s%s" % (self.kind, where, self.seconds,
+                                       "" if self.hit else " (hit nothing)")
 
 
 class Scenario:
     def __init__(self, seed, number):
         self.label = "%s:%d" % (seed, number)
         self.number = number
-        self.dice = random.Random(self.label)
         self.wrong = []
-        self.done = []          # what was broken
+        self.works = []         # those of all tries
+        self.breaks = []        # those of the last one
 
     def play(self, world):
+        """Again with sooner faults, if none hit."""
+        for times in range(TRIES):
+            self.attempt(world, times)
+            if self.wrong or any(each.hit for each in self.breaks):
+                break
+
+    def attempt(self, world, times):
         import works
-        dice = self.dice
-        first = dice.choice(works.KINDS)
-        kinds = [first] + [dice.choice(works.KINDS)
-                           for _ in range(dice.choice([0, 0, 1, 3]))]
-        # No two at once on a machine: they would share what is broken.
-        self.works = [kind(world, random.Random(dice.random()),
-                           "s%dw%d" % (self.number, n))
-                      for n, kind in enumerate(kinds)]
-        self.plan(world, dice)
-        for work in self.works:
-            work.begin()
-        self.break_it(world)
-        for work in self.works:
-            work.poll()
-        self.struck = len(world.road.struck) + len(self.breaks)
+        dice = random.Random(self.label)
+        kinds = [dice.choice(works.KINDS)
+                 for _ in range(dice.choice([1, 1, 2, 4]))]
+        now = [kind(world, random.Random(dice.random()), "s%dw%d%s" % (
+            self.number, n, "-%d" % times if times else ""))
+            for n, kind in enumerate(kinds)]
+        self.works += now
+        for work in now:
+            work.prepare()
+        self.breaks = [Break(dice, now, world.breakers())
+                       for _ in range(dice.choice([1, 1, 2]))]
+        for each in self.breaks:
+            each.sooner(times)
+        self.do(world, now)
         world.heal()
-        for work in self.works:
+        for work in now:
             try:
                 work.settle()
             except Exception as e:
@@ -60,34 +144,42 @@ class Scenario:
                     traceback.format_exception(e, limit=-4)), work.last)
             self.wrong += work.wrong
 
-    def plan(self, world, dice):
-        import road
-        self.breaks = []
-        for _ in range(dice.choice([1, 1, 2])):
-            seconds = dice.choice([0.1, 0.4, 1, 2.5])
-            if dice.random() < 0.6:
-                fault = road.Fault(
-                    dice.choice(road.Road.KINDS), dice.random() < 0.5,
-                    int(10 ** dice.uniform(0, 6)), seconds,
-                    dice.choice([5000, 50000, 500000]))
-                world.road.arm(fault)
-                self.done.append(str(fault))
-            else:
-                name = dice.choice(world.breakers())
-                self.breaks.append((name, dice.uniform(0, 0.5), seconds))
-                self.done.append("%s for %.1f s" % (name, seconds))
+    def do(self, world, works):
+        """All at once: the works, and what breaks."""
+        def busy():
+            return time.monotonic() < end and any(
+                work.polling or work.busy() for work in works)
 
-    def break_it(self, world):
-        for name, when, seconds in self.breaks:
-            time.sleep(when)
-            getattr(world, name)(seconds)
-        if not self.breaks:
-            time.sleep(self.dice.uniform(0, 1))
+        end = time.monotonic() + LONGEST_S
+        world.happened = set()
+        for each in self.breaks:
+            each.arm(world)
+        for work in works:
+            work.polling = True
+            work.begin()
+        world.road.witness = busy
+        others = [threading.Thread(target=work.poll_all) for work in works] + [
+            threading.Thread(target=self.break_it, args=(world, each, busy))
+            for each in self.breaks]
+        for thread in others:
+            thread.start()
+        for thread in others:
+            thread.join()
+        world.road.witness = bool
+
+    def break_it(self, world, each, busy):
+        mend = each.strike(world, busy)
+        if each.hit:
+            world.happened.add(each.kind)
+        if mend is not None:
+            time.sleep(each.seconds)
+            with world.lock:
+                mend()
 
     def __str__(self):
         return "%s [%s] under %s" % (
             self.label, ", ".join(type(work).__name__ for work in self.works),
-            "; ".join(self.done))
+            "; ".join(map(str, self.breaks)))
 
 
 def final_look(scenarios, world):
@@ -121,7 +213,8 @@ def worker(numbers, seed, end, answers):
             final_look(batch, world)
             world.close()
             for each in batch:
-                answers.put((str(each), each.wrong, each.struck, [
+                answers.put((str(each), each.wrong, [
+                    (one.kind, one.hit) for one in each.breaks], [
                     (type(work).__name__, work.outcome)
                     for work in each.works]))
             batch.clear()
@@ -142,7 +235,7 @@ def worker(numbers, seed, end, answers):
         judge()
         world = None
     except Exception:
-        answers.put(("the harness", [traceback.format_exc()], 0, []))
+        answers.put(("the harness", [traceback.format_exc()], [], []))
     finally:
         if world is not None:
             world.close()
@@ -186,7 +279,9 @@ def main():
 
 def gather(answers, count, seed):
     """Print what was wrong, and at the end how it went."""
-    done = bad = over = faults = 0
+    done = bad = over = hit = 0
+    faults = collections.Counter()          # by kind
+    hits = collections.Counter()
     outcomes = collections.Counter()
     while over < count:
         answer = answers.get()
@@ -194,8 +289,10 @@ def gather(answers, count, seed):
             over += 1
             continue
         done += 1
-        what, wrong, struck, ended = answer
-        faults += struck
+        what, wrong, breaks, ended = answer
+        faults.update(kind for kind, _ in breaks)
+        hits.update(kind for kind, one_hit in breaks if one_hit)
+        hit += any(one_hit for _, one_hit in breaks)
         outcomes.update(ended)
         if wrong:
             bad += 1
@@ -204,9 +301,23 @@ def gather(answers, count, seed):
             print("%d scenarios, %d wrong" % (done, bad), flush=True)
     for (kind, outcome), times in sorted(outcomes.items()):
         print("%7d %-9s %s" % (times, kind, outcome))
-    print("%d scenarios of seed %s, %d faults, %d wrong" % (
-        done, seed, faults, bad))
-    return 1 if bad or not done else 0
+    for kind, times in sorted(faults.items()):
+        print("%7d of %3d %s hit" % (hits[kind], times, kind))
+    print("%d scenarios of seed %s, %d faults, of which %d hit, %d wrong" % (
+        done, seed, faults.total(), hits.total(), bad))
+    idle = misses(done, hit, faults, hits)
+    for each in idle:
+        print("too little was hit: " + each)
+    return 1 if bad or idle or not done else 0
+
+
+def misses(done, hit, faults, hits):
+    """Where faults hit too little for the run to mean much."""
+    found = ["%d of %d scenarios" % (hit, done)] \
+        if done >= ENOUGH and hit < HIT * done else []
+    return found + ["%s, %d of %d" % (kind, hits[kind], times)
+                    for kind, times in sorted(faults.items())
+                    if times >= ENOUGH and hits[kind] < HIT_OF_A_KIND * times]
 
 
 if __name__ == "__main__":

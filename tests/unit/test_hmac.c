@@ -39,6 +39,41 @@ the_codes_are_those_of_the_rfc(void **state)
 	    "8e0bc6213728c5140546040f0ee37f54");
 }
 
+/* Nor in the environment: a program that looks sees neither the secret nor
+ * its digits. */
+static void
+the_secret_is_on_no_command_line(void **state)
+{
+	char *top = make_dir(), *program = path_join(top, "sha256sum");
+	char *calls = path_join(top, "calls"), *path = xstrdup(getenv("PATH"));
+	char *text = xasprintf("#!/bin/sh\necho \"called: $*\" >>'%s'\n"
+	                       "env >>'%s'\nPATH='%s' exec sha256sum \"$@\"\n",
+	    calls, calls, path);
+	struct buf said;
+
+	(void)state;
+	assert_int_equal(fs_replace(program, text, strlen(text), 0700, &err),
+	    0);
+	free(text);
+	text = xasprintf("%s:%s", top, path);
+	setenv("PATH", text, 1);
+	gives("Jefe", 4, BYTES("what do ya want for nothing?"),
+	    "5bdcc146bf60754e6a042426089575c7"
+	    "5a003f089d2739839dec58b964ec3843");
+	setenv("PATH", path, 1);
+	buf_init(&said, 1 << 20);
+	assert_int_equal(fs_read(calls, &said, &err), 0);
+	says(said.data, "called: \n");
+	says_not(said.data, "Jefe");
+	says_not(said.data, "4a656665");
+	buf_free(&said);
+	free(text);
+	free(path);
+	free(calls);
+	free(program);
+	remove_dir(top);
+}
+
 static void
 without_a_program_it_says_which_are_wanted(void **state)
 {
@@ -59,6 +94,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_codes_are_those_of_the_rfc),
+		cmocka_unit_test(the_secret_is_on_no_command_line),
 		cmocka_unit_test(without_a_program_it_says_which_are_wanted),
 	};
 

@@ -133,6 +133,29 @@ a_secret_that_cannot_be_had_sends_nothing(void **state)
 }
 
 static void
+no_proxy_and_no_file_of_curl_counts(void **state)
+{
+	static const char file[] = "proxy = \"http://127.0.0.1:1\"\n"
+	                           "request = \"DELETE\"\n";
+	struct allow allow = { .private_webhooks = true };
+	char *rc = path_join(top, ".curlrc");
+
+	(void)state;
+	assert_int_equal(fs_replace(rc, file, strlen(file), 0600, &err), 0);
+	setenv("CURL_HOME", top, 1);
+	setenv("http_proxy", "http://127.0.0.1:1", 1);
+	setenv("ALL_PROXY", "http://127.0.0.1:1", 1);
+	if (send_to("127.0.0.1", &allow) == -1)
+		fail_msg("%s", err.msg);
+	says(httpd_last(&httpd), "POST /hook?a=b HTTP/1.1\r\n");
+	assert_int_equal(httpd_count(&httpd), 1);
+	unsetenv("ALL_PROXY");
+	unsetenv("http_proxy");
+	unsetenv("CURL_HOME");
+	free(rc);
+}
+
+static void
 no_redirect_is_followed(void **state)
 {
 	struct allow allow = { .private_webhooks = true };
@@ -214,6 +237,7 @@ main(void)
 		T(private_addresses_have_to_be_allowed),
 		T(it_is_signed_with_the_secret),
 		T(a_secret_that_cannot_be_had_sends_nothing),
+		T(no_proxy_and_no_file_of_curl_counts),
 		T(no_redirect_is_followed),
 		T(refusals_say_what_was_answered),
 		T(who_never_answers_is_left_in_time),
