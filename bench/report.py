@@ -36,14 +36,15 @@ top of each `bench/NAME.py`; "master" is an open connection of OpenSSH
 REPRODUCE = """## How to reproduce
 
 ```sh
-./dev bench                 # all of it, and this page; about half an hour
+./dev bench                 # all of it, and this page; about 40 minutes
 ./dev bench exec            # one benchmark; --help lists its options
 ./dev bench report          # this page again, from build/bench/*.json
 ```
 
 As root, in a container or a virtual machine without other work: the accounts
 on the far side are made for it and removed again, sshd is private and listens
-on loopback, a delay of the network comes from a relay (`bench/lib/relay.py`).
+on loopback, a delay of the network and what it carries come from a relay
+(`bench/lib/relay.py`).
 The others are installed by it: from npm as `tests/clients/package-lock.json`
 pins them, from PyPI by version; OpenSSH, rsync and tar are the system's.
 A target that is missed makes the exit status 3; anything else that is not 0
