@@ -12,7 +12,7 @@ import pytest
 BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
-from lib import record  # noqa: E402  (found by the line above)
+from lib import record, remedies  # noqa: E402  (found by the line above)
 
 OURS = "remote-sandbox-mcp"
 
@@ -109,6 +109,14 @@ def test_who_was_stopped_too_soon_is_neither_ahead_nor_behind(tmp_path):
     assert "behind one in 0, unknown in 1" in report.table
     assert "Nowhere" in report.under("Where we are behind")
     assert "stopped too soon to tell" in report.charts["a-section.svg"]
+
+
+def test_every_remedy_is_for_something_that_is_measured(tmp_path):
+    for bench, part, words in remedies.KNOWN:
+        assert part in (BENCH / f"{bench}.py").read_text(), (bench, part)
+        assert remedies.remedy(bench, f"such as {part}", True) == words
+    assert "busy" in remedies.remedy("exec", "another", True)
+    assert "not known" in remedies.remedy("exec", "another", False)
 
 
 def test_every_chart_is_xml_and_has_its_text(tmp_path):
