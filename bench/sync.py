@@ -64,6 +64,7 @@ NARROW = ("first", "few", "up", "down")
 NETWORKS = ("loopback", "far", "narrow")
 MANY = 10_000           # with more files, one turn each
 MANY_PATIENCE = 2.5
+LEAST_FILES = 1000      # nobody is spared these
 
 
 class Network:
@@ -168,7 +169,8 @@ class Bench(Stage):
             mib = max(1, network.big // part)
             path, amount = self.big(mib), mib * MIB
         else:
-            amount = max(1, network.files // kind.tree_part)
+            amount = max(min(network.files, LEAST_FILES),
+                         network.files // kind.tree_part)
             path = self.tree(amount)
         if case in ("fetch", "down"):
             there = self.far / path.name
