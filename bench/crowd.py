@@ -15,7 +15,7 @@ import time
 
 from lib import peers
 from lib.record import Record
-from lib.stage import Stage, options_for, ready
+from lib.stage import Stage, options_for, progress, ready
 
 SECTION = "Many calls at once"
 COUNTS = (1, 8, 64)
@@ -76,6 +76,7 @@ def main():
         bench = Bench(stack, options)
         user = bench.plain_account()
         for count in COUNTS:
+            progress(f"{count} at once")
             report(count, *bench.measure(count, user), record)
     return record.end(bench.skipped)
 

@@ -27,7 +27,7 @@ import time
 from lib import far, peers
 from lib.record import Record
 from lib.relay import Relay
-from lib.stage import Stage, options_for, ready
+from lib.stage import Stage, options_for, progress, ready
 
 DELAY_MS = 25
 RC = "sleep 0.1\n"
@@ -201,9 +201,12 @@ def main():
         bench = Bench(stack, options)
         cases = make_cases(bench, options)
         for case in cases:
+            progress(f"{case.title}: the first command of each")
             bench.measure_first(case)
+            progress(f"{case.title}: later commands")
             bench.measure(case)
         report_cases(cases, record)
+        progress("our server alone")
         report_alone(options.calls, *bench.alone(cases[0]), record)
     return record.end(bench.skipped)
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""The cost of starting a background job and of looking at one, next to the
-server in Python whose tools ours has.
+"""The cost of starting a background job and of looking at one, next to others.
 
 A private sshd on loopback, near and 25 ms away each way (bench/lib/relay.py).
-Both are logged in before anything is measured and take turns, with a pause
-after each.  A start is that of `true` under a new name; a poll that of a job
-which runs and whose log has a hundred lines.
+The server in Python whose tools ours has knows jobs; with the others it is done
+by hand, by commands (HAND, POLL_HAND below): `nohup`, with the output in a file
+and the exit status in another, and a look at both.  All are logged in before
+anything is measured and take turns, with a pause after each.  A start is that of
+`true` under a new name; a poll that of a job which runs and whose log has a
+hundred lines.
 """
 
 import contextlib
@@ -18,7 +20,7 @@ import time
 from lib import peers
 from lib.record import Record
 from lib.relay import Relay
-from lib.stage import Stage, options_for, ready
+from lib.stage import Stage, options_for, progress, ready
 
 SECTION = "Jobs"
 DELAY_MS = 25
@@ -28,13 +30,22 @@ PAUSE_S = 0.1       # a start has something to do after its reply
 START = 1.2
 POLL = 1.2
 
-KINDS = (peers.Ours, peers.Original)
+KINDS = peers.EVERYONE
+KNOW = (peers.Ours.name, peers.Original.name)       # what a job is
 NAMES = itertools.count(1)
 FOLLOWED = "followed"
 
 
+# As a person would do it, who wants to know the end as well.
+HAND = ("mkdir -p jobs && cd jobs && {{ nohup setsid sh -c '{command}; "
+        "echo $? >{name}.end' >{name}.log 2>&1 </dev/null & }} && "
+        "echo begun-$((40+2))")
+POLL_HAND = ("cd jobs; if [ -e {name}.end ]; then cat {name}.end; "
+             "else echo runs-$((40+2)); fi; tail -n 50 {name}.log")
+
+
 class Player:
-    """A server with a job that runs."""
+    """A server with tools for jobs, and a job that runs."""
 
     def __init__(self, server):
         self.server = server
@@ -60,6 +71,35 @@ class Player:
                         "-x -f 'sleep 600'" % FOLLOWED)
 
 
+class Hand:
+    """One that can run commands, and a job that runs."""
+
+    def __init__(self, one):
+        self.one = one
+        self.start(FOLLOWED, "seq 100; exec sleep 600")
+
+    def ask(self, command, wanted):
+        text, took = self.one.run(command)
+        if wanted not in text:
+            raise peers.Broken(f"a strange reply: {text[:300]}")
+        return took
+
+    def start(self, name, command):
+        return None, self.ask(HAND.format(name=name, command=command),
+                              "begun-42")
+
+    def poll(self):
+        return self.ask(POLL_HAND.format(name=FOLLOWED), "runs-42")
+
+    def close(self):
+        with contextlib.suppress(peers.Broken):
+            self.one.run("pkill -u $(id -u) -x -f 'sleep 600'; true")
+
+
+def player(one):
+    return (Player if one.name in KNOW else Hand)(one)
+
+
 class Bench(Stage):
     def players(self, stack, port, user):
         """Each has an account of its own, so names do not meet."""
@@ -68,10 +108,10 @@ class Bench(Stage):
             if kind.name in self.skipped:
                 continue
             server = self.start(stack, kind, port, user[kind])
-            player = server and self.attempt(kind, lambda: Player(server))
-            if player:
-                found[kind] = player
-                stack.callback(player.close)
+            one = server and self.attempt(kind, lambda: player(server))
+            if one:
+                found[kind] = one
+                stack.callback(one.close)
         return found
 
     def measure(self, port, user, relay=None):
@@ -104,8 +144,9 @@ def report(title, took, trip, record):
     rows = [record.row(SECTION, f"{what}, {title}", "ms")
             for what in ("start of a job", "poll of a job")]
     for name, both in took.items():
-        medians = [row.add(name, values) for row, values in zip(rows, both)
-                   if values]
+        note = "" if name in KNOW else "by hand, with `nohup`"
+        medians = [row.add(name, values, note)
+                   for row, values in zip(rows, both) if values]
         line = "".join(f"{ms:12.1f}" for ms in medians)
         if trip:
             line += "".join(f"{ms / trip:8.2f}" for ms in medians)
@@ -125,8 +166,10 @@ def main():
         user = {kind: bench.account() for kind in KINDS}
         relay = Relay(DELAY_MS, bench.sshd.port)
         stack.callback(relay.close)
+        progress("loopback")
         took, _ = bench.measure(bench.sshd.port, user)
         report("loopback", took, None, record)
+        progress(f"{2 * DELAY_MS} ms away")
         took, trip = bench.measure(relay.port, user, relay)
         start, poll = (ms / trip for ms in report(
             f"{2 * DELAY_MS} ms away", took, trip, record))

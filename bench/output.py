@@ -17,7 +17,7 @@ import time
 
 from lib import peers
 from lib.record import Record
-from lib.stage import Stage, options_for, ready
+from lib.stage import Stage, options_for, progress, ready
 
 SECTION = "100 MB of output"
 SIZE = 100_000_000
@@ -67,6 +67,7 @@ class Bench(Stage):
             for one in self.turns(everyone, self.options.rounds):
                 if sum(took[one.name]) > self.options.share:
                     continue
+                progress(one.name)
                 time.sleep(PAUSE_S)
                 done = self.attempt(type(one),
                                     lambda: self.once(one, command))

@@ -27,22 +27,24 @@ Our server next to others that bring commands and files to a machine over SSH,
 measured by `./dev bench`. In each benchmark all take turns in one run, so that
 a busy machine is busy for all; each figure is a median with the quartiles
 below it, and what carries over to other machines is the ratios. In brackets:
-how many times worse than ours. What is measured how stands at the top of each
-`bench/NAME.py`; "master" is an open connection of OpenSSH (ControlMaster),
-"original" the server in Python whose tools ours has.
+how many times worse than ours. "Even" is a row where the quartiles of ours and
+of another overlap, so that neither is ahead. What is measured how stands at the
+top of each `bench/NAME.py`; "master" is an open connection of OpenSSH
+(ControlMaster), "original" the server in Python whose tools ours has.
 """
 
 REPRODUCE = """## How to reproduce
 
 ```sh
-./dev bench                 # all of it, and this page; about half an hour
+./dev bench                 # all of it, and this page; about 40 minutes
 ./dev bench exec            # one benchmark; --help lists its options
 ./dev bench report          # this page again, from build/bench/*.json
 ```
 
 As root, in a container or a virtual machine without other work: the accounts
 on the far side are made for it and removed again, sshd is private and listens
-on loopback, a delay of the network comes from a relay (`bench/lib/relay.py`).
+on loopback, a delay of the network and what it carries come from a relay
+(`bench/lib/relay.py`).
 The others are installed by it: from npm as `tests/clients/package-lock.json`
 pins them, from PyPI by version; OpenSSH, rsync and tar are the system's.
 A target that is missed makes the exit status 3; anything else that is not 0
@@ -84,7 +86,8 @@ def total(found):
     rows = [row for each in found.values() for row in each if row.peers]
     verdicts = [row.verdict() for row in rows]
     text = (f"{len(rows)} rows with others: ahead of all in "
-            f"{verdicts.count('ahead')}, behind one in "
+            f"{verdicts.count('ahead')}, even with the best in "
+            f"{verdicts.count('even')}, behind one in "
             f"{verdicts.count('behind')}")
     if "unknown" in verdicts:
         text += (f", unknown in {verdicts.count('unknown')}, where one was "

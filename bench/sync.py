@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Files to a far machine and back, side by side with others.
 
-A private sshd on loopback, and the same 25 ms away each way
-(bench/lib/relay.py).  Our server, rsync, scp and tar through ssh (these with a
-login each time and over an open master), MCP servers from npm and the one from
-PyPI whose tools ours has.  Servers are logged in before anything is measured.
-All take turns; the figures that count are the ratios of one run.  Cases:
+A private sshd on loopback, the same 25 ms away each way, and over a line that
+carries 10 MB/s (bench/lib/relay.py).  Our server, rsync, scp and tar through ssh
+(these with a login each time and over an open master), MCP servers from npm and
+the one from PyPI whose tools ours has.  Servers are logged in before anything is
+measured.  All take turns; the figures that count are the ratios of one run.
+Cases:
 
     first    a tree of small files to where there is nothing
     same     again, with nothing changed
@@ -14,11 +15,12 @@ All take turns; the figures that count are the ratios of one run.  Cases:
     up       one big file there
     down     one big file here
 
-Who does not compare what is there takes no part in "same" and "few".  Who has
-used up its share of time has no more turns, and nobody has when the case has
-used up its own; who is not done in time is stopped and shown as "> N s".  Who
-would take minutes gets less to move, "(N)", and is compared by the file or by
-the byte.  Each copy is compared with what it is a copy of once.
+The first three on loopback with trees of three sizes.  Who does not compare what
+is there takes no part in "same" and "few".  Who has used up its share of time
+has no more turns, and nobody has when the case has used up its own; who is not
+done in time is stopped and shown as "> N s".  Who would take minutes gets less
+to move, "(N)", and is compared by the file or by the byte.  Each copy is
+compared with what it is a copy of once.
 """
 
 import contextlib
@@ -31,9 +33,10 @@ import time
 from lib import far, movers, peers, trees
 from lib.record import Record
 from lib.relay import Relay
-from lib.stage import Stage, options_for, ready
+from lib.stage import Stage, options_for, progress, ready
 
 DELAY_MS = 25
+NARROW_MS, NARROW_MB_S = 5, 10
 PAUSE_S = 0.05
 CHANGED = 10
 FAR_PART = 8            # far away the others get so much less of the big file
@@ -48,24 +51,48 @@ SAME_RATIO = 0.3
 CASES = ("first", "same", "few", "fetch", "up", "down")
 TITLES = {
     "first": "{files} small files to where there is nothing",
-    "same": "again, with nothing changed",
-    "few": "again, with {changed} files changed",
+    "same": "{files} small files again, with nothing changed",
+    "few": "{files} small files again, with {changed} changed",
     "fetch": "{files} small files to here",
     "up": "one file of {big} MiB there",
     "down": "one file of {big} MiB here",
 }
 BIG = ("up", "down")
 AGAIN = ("same", "few")
+TREES = ("first", *AGAIN)
+NARROW = ("first", "few", "up", "down")
+NETWORKS = ("loopback", "far", "narrow")
+MANY = 10_000           # with more files, one turn each
+MANY_PATIENCE = 2.5
+LEAST_FILES = 1000      # nobody is spared these
 
 
 class Network:
     """A way to the far machine, and what it took everyone over it."""
 
-    def __init__(self, title, port, rounds, relay=None):
+    def __init__(self, title, port, rounds, files, big, **more):
         self.title, self.port, self.rounds = title, port, rounds
-        self.relay = relay
+        self.files = files      # small ones
+        self.big = big          # MiB
+        self.cases = more.get("cases", CASES)
+        self.part = more.get("part", 1)     # of the big file, for the others
+        self.relay = more.get("relay")
+        self.targets = more.get("targets")      # which of them are meant
+        self.patience = more.get("patience", 1)
         self.figures = {}       # by case, then by name
-        self.running = {}       # contestants, by name
+
+    def whole(self, case):
+        return self.big if case in BIG else self.files
+
+    def section(self, case):
+        """Trees on loopback are of three sizes, a section of their own."""
+        if not self.relay and case in TREES:
+            return "Trees of three sizes"
+        return f"Files, {self.title}"
+
+    def words(self, case):
+        return TITLES[case].format(files=self.files, changed=CHANGED,
+                                   big=self.big)
 
 
 class Figure:
@@ -117,6 +144,7 @@ class Bench(Stage):
         self.user = self.plain_account()
         self.near, self.far = trees.area(stack, self.user, options.disk)
         self.paths = {}         # of the small files, by their number
+        self.running = {}       # contestants, by port and name
         self.targets = 0
         self.end = time.monotonic() + options.minutes * 60
 
@@ -136,12 +164,13 @@ class Bench(Stage):
         """What is moved, on the side where it comes from, and how much."""
         if case in BIG:
             part = kind.part
-            if network.relay and kind is not movers.Ours:
-                part = max(part, FAR_PART)
-            mib = max(1, self.options.big // part)
+            if kind is not movers.Ours:
+                part = max(part, network.part)
+            mib = max(1, network.big // part)
             path, amount = self.big(mib), mib * MIB
         else:
-            amount = max(1, self.options.files // kind.tree_part)
+            amount = max(min(network.files, LEAST_FILES),
+                         network.files // kind.tree_part)
             path = self.tree(amount)
         if case in ("fetch", "down"):
             there = self.far / path.name
@@ -154,14 +183,16 @@ class Bench(Stage):
         """One that is logged in, or None; it stays for the next case."""
         if kind.name in self.skipped:
             return None
-        if kind.name not in network.running:
+        key = network.port, kind.name
+        if key not in self.running:
             one = self.start(self.stack, kind, network.port, self.user,
                              self.near)
             if one is None:
                 return None
-            one.patience_s = self.options.limit * kind.patience
-            network.running[kind.name] = one
-        return network.running[kind.name]
+            self.running[key] = one
+        self.running[key].patience_s = (self.options.limit * kind.patience
+                                        * network.patience)
+        return self.running[key]
 
     def contest(self, network, case, end):
         """Everyone has a turn in each round, and further ones until the end;
@@ -194,12 +225,10 @@ class Bench(Stage):
         move = one.up if case == "up" else one.down
         return statistics.median(move(source, source) for _ in range(3))
 
-    def share(self, cases, case, networks, network):
+    def share(self, left):
         """When this contest has to end: what is left, for all that are."""
         now = time.monotonic()
-        left = cases[cases.index(case):]
-        contests = len(left) * len(networks) - networks.index(network)
-        return now + max(0, self.end - now) / contests
+        return now + max(0, self.end - now) / left
 
 
 class Turn:
@@ -269,54 +298,39 @@ class Turn:
     def give_up(self):
         """It may be busy with it still, so it is not used again."""
         self.over = True
-        self.network.running.pop(self.one.name).close()
+        self.bench.running.pop((self.network.port, self.one.name)).close()
 
     def end(self):
         if self.place:
             trees.remove(self.place)
 
 
-def report_case(case, networks, options):
+def report_case(case, network):
     print()
-    print(TITLES[case].format(files=options.files, changed=CHANGED,
-                              big=options.big)
-          + ": median, and times ours")
-    print(f"{'':22}" + "".join(f"{n.title:>28}" for n in networks))
-    ours = movers.Ours.name
-    for kind in movers.EVERYONE:
-        found = [n.figures[case].get(kind.name) for n in networks]
-        if not any(found):
-            continue
-        row = f"{kind.name:22}"
-        for network, figure in zip(networks, found):
-            if figure is None:
-                row += f"{'-':>28}"
-                continue
-            times = figure.cost() / network.figures[case][ours].cost()
-            more = "" if figure.took else "> "
-            note = "" if kind.name == ours else f"{more}{times:.2f}x"
-            note += figure.part(options.big if case in BIG
-                                else options.files)
-            row += f"{figure.text():>12}{note:>16}"
-        print(row)
-    print("(N): with", "a file of N MiB" if case in BIG else "N files")
+    print(f"{network.words(case)}, {network.title}: median, and times ours")
+    figures, whole = network.figures[case], network.whole(case)
+    ours = figures[movers.Ours.name]
+    for name, figure in figures.items():
+        more = "" if figure.took else "> "
+        times = f"{more}{figure.cost() / ours.cost():.2f}x"
+        note = "" if figure is ours else times
+        print(f"{name:22}{figure.text():>12}{note:>12}{figure.part(whole)}")
+    if any(figure.part(whole) for figure in figures.values()):
+        print("(N): with", "a file of N MiB" if case in BIG else "N files")
 
 
-def record_case(case, networks, options, record):
+def record_case(case, network, record):
     """The same for the record, and why some are not there."""
-    title = TITLES[case].format(files=options.files, changed=CHANGED,
-                                big=options.big)
-    whole = options.big if case in BIG else options.files
-    for network in networks:
-        row = record.row(f"Files, {network.title}", title,
-                         "MB/s" if case in BIG else "s", case in BIG)
-        for kind in movers.EVERYONE:
-            if kind.name in network.figures[case]:
-                network.figures[case][kind.name].put(row, kind.name, whole)
-            elif case not in BIG and not kind.trees:
-                row.cannot(kind.name, "moves single files only")
-            elif case in AGAIN and not kind.compares:
-                row.cannot(kind.name, "does not compare, sends all again")
+    row = record.row(network.section(case), network.words(case),
+                     "MB/s" if case in BIG else "s", case in BIG)
+    for kind in movers.EVERYONE:
+        if kind.name in network.figures[case]:
+            network.figures[case][kind.name].put(row, kind.name,
+                                                 network.whole(case))
+        elif case not in BIG and not kind.trees:
+            row.cannot(kind.name, "moves single files only")
+        elif case in AGAIN and not kind.compares:
+            row.cannot(kind.name, "does not compare, sends all again")
 
 
 class Judge:
@@ -324,7 +338,7 @@ class Judge:
 
     def __init__(self, case, network, record):
         self.case, self.record = case, record
-        self.where = f"{case}, {network.title}"
+        self.where = f"{network.words(case)}, {network.title}"
         self.figures = network.figures[case]
         self.ours = self.figures[movers.Ours.name].cost()
 
@@ -392,19 +406,19 @@ class Judge:
             print(f"figure: {self.where}: {ratio:.2f}x of {kind.name}")
 
 
-def judge(case, networks, record):
-    for network in networks:
-        one = Judge(case, network, record)
-        if network.relay:
-            one.far_away()
-        else:
-            one.loopback()
+def judge(case, network, record):
+    one = Judge(case, network, record)
+    if network.targets == "loopback":
+        one.loopback()
+    elif network.targets == "far":
+        one.far_away()
+    if network.targets:
         one.everywhere()
 
 
 def report_carrier(bench, network, case):
     """How much there was to win."""
-    amount = bench.options.big * MIB
+    amount = network.big * MIB
     took = bench.carried(network, case)
     text = (f"figure: {case}, {network.title}: one connection of ssh carries "
             f"{amount / took / 1e6:.0f} MB/s")
@@ -413,15 +427,34 @@ def report_carrier(bench, network, case):
     print(text)
 
 
+def make_relay(bench, *arguments):
+    relay = Relay(arguments[0], bench.sshd.port, *arguments[1:])
+    bench.stack.callback(relay.close)
+    return relay
+
+
 def make_networks(bench, options):
-    networks = []
+    networks, port = [], bench.sshd.port
     if "loopback" in options.network:
-        networks.append(Network("loopback", bench.sshd.port, options.rounds))
+        for files in sorted({*options.sizes, options.files}):
+            main = files == options.files
+            few = files <= MANY
+            networks.append(Network(
+                "loopback", port, options.rounds if few else 1, files,
+                options.big, cases=CASES if main else TREES,
+                targets="loopback" if main else None,
+                patience=1 if few else MANY_PATIENCE))
     if "far" in options.network:
-        relay = Relay(DELAY_MS, bench.sshd.port)
-        bench.stack.callback(relay.close)
-        networks.append(Network(f"{2 * DELAY_MS} ms away", relay.port,
-                                options.far_rounds, relay))
+        relay = make_relay(bench, DELAY_MS)
+        networks.append(Network(
+            f"{2 * DELAY_MS} ms away", relay.port, options.far_rounds,
+            options.files, options.big, part=FAR_PART, relay=relay,
+            targets="far"))
+    if "narrow" in options.network:
+        relay = make_relay(bench, NARROW_MS, NARROW_MB_S)
+        networks.append(Network(
+            f"{NARROW_MB_S} MB/s", relay.port, options.far_rounds,
+            options.files, options.narrow_big, cases=NARROW, relay=relay))
     return networks
 
 
@@ -429,32 +462,47 @@ def read_options():
     parser = options_for(__doc__)
     parser.add_argument("--case", action="append", choices=CASES,
                         help="only this one (can be repeated)")
-    parser.add_argument("--network", action="append",
-                        choices=("loopback", "far"), help="only this one")
+    parser.add_argument("--network", action="append", choices=NETWORKS,
+                        help="only this one")
     parser.add_argument("--only", action="append", metavar="NAME",
                         help="only contestants with this in their name, "
                         "and ours")
     parser.add_argument("--files", type=int, default=10_000,
                         help="small files")
+    parser.add_argument("--sizes", type=int, nargs="*", metavar="FILES",
+                        default=[1000, 100_000],
+                        help="of further trees, on loopback")
     parser.add_argument("--big", type=int, default=1024,
                         help="MiB of the big file")
+    parser.add_argument("--narrow-big", type=int, default=32,
+                        help=f"MiB of that at {NARROW_MB_S} MB/s")
     parser.add_argument("--rounds", type=int, default=5,
-                        help="turns of each on loopback")
+                        help="turns of each on loopback; one with more than "
+                        f"{MANY} files")
     parser.add_argument("--far-rounds", type=int, default=3,
-                        help="turns of each far away")
+                        help="turns of each elsewhere")
     parser.add_argument("--share", type=float, default=6,
                         help="seconds after which one has no more turns")
     parser.add_argument("--limit", type=float, default=10,
-                        help="seconds after which one is stopped")
-    parser.add_argument("--minutes", type=float, default=8,
+                        help="seconds after which one is stopped; "
+                        f"{MANY_PATIENCE} times as many with more than {MANY} "
+                        "files")
+    parser.add_argument("--minutes", type=float, default=13,
                         help="what all of it may take, about")
     parser.add_argument("--nice", type=int, default=0,
                         help="run all of it at this niceness")
     trees.disk_option(parser)
     options = parser.parse_args()
     options.case = options.case or CASES
-    options.network = options.network or ("loopback", "far")
+    options.network = options.network or NETWORKS
     return options
+
+
+def leave_out(bench, only):
+    for kind in movers.EVERYONE if only else ():
+        if kind is not movers.Ours and not any(part in kind.name
+                                               for part in only):
+            bench.skipped[kind.name] = "not asked for"
 
 
 def main():
@@ -465,21 +513,20 @@ def main():
     record = Record("sync", options.realtime)
     with contextlib.ExitStack() as stack:
         bench = Bench(stack, options)
-        for kind in movers.EVERYONE if options.only else ():
-            if kind is not movers.Ours and not any(
-                    part in kind.name for part in options.only):
-                bench.skipped[kind.name] = "not asked for"
-        networks = make_networks(bench, options)
-        cases = [case for case in CASES if case in options.case]
-        for case in cases:
-            for network in networks:
-                bench.contest(network, case,
-                              bench.share(cases, case, networks, network))
-            report_case(case, networks, options)
-            record_case(case, networks, options, record)
-            judge(case, networks, record)
-            if case in BIG and not networks[0].relay:
-                report_carrier(bench, networks[0], case)
+        leave_out(bench, options.only)
+        contests = [(case, network) for network in make_networks(bench, options)
+                    for case in CASES
+                    if case in options.case and case in network.cases]
+        for number, (case, network) in enumerate(contests):
+            left = len(contests) - number
+            progress(f"{network.words(case)}, {network.title} "
+                     f"({number + 1} of {len(contests)})")
+            bench.contest(network, case, bench.share(left))
+            report_case(case, network)
+            record_case(case, network, record)
+            judge(case, network, record)
+            if case in BIG and network.targets == "loopback":
+                report_carrier(bench, network, case)
         print()
         print(f"{movers.SshMcp.name} moves single files only: no trees")
     return record.end(bench.skipped)

@@ -20,7 +20,7 @@ import time
 
 from lib import far, peers
 from lib.record import Record
-from lib.stage import Stage, options_for, ready
+from lib.stage import Stage, options_for, progress, ready
 
 SECTION = "The watchdog"
 WATCHES = 200
@@ -218,9 +218,11 @@ def main():
         users = [bench.account() for _ in range(BOXES)]
         daemons = {}
         for kind in (Ours, Original):
+            progress(f"watches of {kind.name}")
             daemon = bench.watched(kind, users, stack)
             if daemon is not None:
                 daemons[kind.name] = daemon
+        progress("both look at all, then are measured")
         figures = measure(daemons, options.window)
         memory_mb = {name: daemon.memory_mb()
                      for name, daemon in daemons.items()}

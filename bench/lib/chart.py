@@ -1,8 +1,8 @@
 """A section of the comparison as a picture: SVG, text as text.
 
 Ours is the line at 1; a bar says how many times worse another one is, on a
-logarithmic scale, and one to the left of the line that it is better.  The thin
-line on a bar goes from quartile to quartile.
+logarithmic scale, and one to the left of the line that it is better; a grey one
+is even with ours.  The thin line on a bar goes from quartile to quartile.
 """
 
 import math
@@ -32,6 +32,7 @@ text { font: 12px system-ui, -apple-system, "Segoe UI", sans-serif;
 .ours { fill: #1a7f4b; font-weight: 600; }
 .worse { fill: #5b8dd6; }
 .better { fill: #d9822b; }
+.even { fill: #8c959f; }
 .open { fill-opacity: 0.45; }
 .spread { stroke: #24292f; stroke-opacity: 0.75; }
 @media (prefers-color-scheme: dark) {
@@ -121,7 +122,8 @@ def draw_peer(picture, scale, row, peer, y):
         picture.text(VALUES, y, peer.text(), "soft end")
         return
     left, right = sorted((scale.x(1), scale.x(peer.ratio)))
-    kind = "worse" if peer.ratio >= 1 else "better"
+    kind = ("even" if peer.even() else "worse" if peer.ratio >= 1
+            else "better")
     picture.add("rect", x=left, y=y - BAR + 2, width=max(right - left, 1),
                 height=BAR, rx=2,
                 class_=kind + (" open" if peer.bound else ""))

@@ -28,9 +28,19 @@ class Peer:
         self.value = figure.get("bound", figure.get("median"))
         self.ratio = None if self.value is None else row.times(self.value)
 
+    def even(self):
+        """Do the quartiles of the two overlap?  Then another run might well
+        turn them round."""
+        if "median" not in self.figure:
+            return False
+        ours = self.row.ours
+        return (self.figure["low"] <= ours["high"]
+                and ours["low"] <= self.figure["high"])
+
     def behind(self):
         """Is ours behind it?"""
-        return self.ratio is not None and self.ratio < 1 and not self.bound
+        return (self.ratio is not None and self.ratio < 1 and not self.bound
+                and not self.even())
 
     def unknown(self):
         """It was stopped before it was slower than ours."""
@@ -39,6 +49,8 @@ class Peer:
     def verdict(self):
         if self.unknown():
             return "unknown"
+        if self.even():
+            return "even"
         return "BEHIND" if self.behind() else "ahead"
 
     def text(self):
@@ -80,8 +92,9 @@ class Row:
             return "alone"
         if self.behind():
             return "behind"
-        unknown = any(peer.unknown() for peer in self.peers)
-        return "unknown" if unknown else "ahead"
+        if any(peer.unknown() for peer in self.peers):
+            return "unknown"
+        return "even" if any(peer.even() for peer in self.peers) else "ahead"
 
 
 def spread(figure, unit):

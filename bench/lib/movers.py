@@ -12,6 +12,7 @@ would take minutes), "patience" (so many times longer than others).  Who takes
 longer than "patience_s" is stopped and raises peers.Slow.
 """
 
+import contextlib
 import json
 import os
 import shlex
@@ -206,7 +207,8 @@ class Carrier(Program):
         return self.pour(shlex.join(["cat", str(far)]), "")
 
     def close(self):
-        self.run([*self.ssh, "-O", "exit", "box"])
+        with contextlib.suppress(peers.Broken):     # it may be gone by itself
+            self.run([*self.ssh, "-O", "exit", "box"])
 
 
 class SshMcp(peers.SshMcp):

@@ -345,12 +345,13 @@ class ControlMaster:
         return [self.program, "-F", "none", "-n", "-S", str(self.socket),
                 "-o", "BatchMode=yes", "box.invalid", *words]
 
-    def echo(self):
+    def run(self, command):
+        """The output, and seconds."""
         # Without the time that Python's subprocess takes for itself.
         near, far = os.pipe()
         began = time.perf_counter()
         pid = os.posix_spawn(
-            self.program, self.command("echo hi"), self.env,
+            self.program, self.command(command), self.env,
             file_actions=[(os.POSIX_SPAWN_DUP2, far, 1)])
         os.close(far)
         said = b""
@@ -359,8 +360,14 @@ class ControlMaster:
         _, status = os.waitpid(pid, 0)
         took = time.perf_counter() - began
         os.close(near)
-        if status != 0 or said != b"hi\n":
+        if status != 0:
             raise Broken(f"status {status}, {said!r}")
+        return said.decode(errors="replace"), took
+
+    def echo(self):
+        said, took = self.run("echo hi")
+        if said != "hi\n":
+            raise Broken(f"a strange reply: {said!r}")
         return took
 
     def warm(self):

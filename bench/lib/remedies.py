@@ -6,18 +6,22 @@ KNOWN = (
      "of the results are 9 of its 24 kB, which only leaving them out would "
      "save. Even then (14 kB) the arguments would need shorter texts."),
     ("exec", "first `echo hi`", "After the login ours starts a shell that "
-     "waits, and only then sends the command: two round trips more, since the "
-     "text of that shell travels on its input, which sshd takes once it runs. "
-     "Every later command is the faster for it. One of the two would go if the "
-     "text were part of the command line, for everybody on the host to see; "
-     "the other is a look at the clock of the other side, without which a "
-     "command might run late, after a link was frozen."),
+     "waits, and only then sends the command: two round trips more than ssh. "
+     "sshd takes input for a session once its program runs, so the text of "
+     "that shell follows a round trip after the session was asked for; and "
+     "the command follows when the shell has told its clock, without which it "
+     "might run late, after a link was frozen. If the session told the clock "
+     "as it begins, text and command could travel together, one round trip "
+     "less. Every later command is the faster for that shell."),
     ("exec", "of every other server", "The fastest of them takes about 50 ms, "
      "and a fiftieth of that is less than a shell that waits needs to hear a "
      "command through sshd and to answer."),
     ("sync", "to where there is nothing", "tar writes straight to the final "
      "names. Ours looks at what is there, writes beside it and renames at the "
      "end, so that a break leaves no half tree."),
+    ("resources", "first query", "The silent one is waited for as long as "
+     "its entry allows (connect_timeout_s, 15 s), and ssh was given the same; "
+     "a shorter time in the entry would end it sooner."),
     ("sync", "as fast as the original", "ssh itself is the limit: the "
      "benchmark prints what one connection carries without any file. More "
      "connections at once would help where there are more processors."),

@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 
 from lib import far, peers
 
@@ -81,6 +82,11 @@ class Stage:
             for one in everyone[first:] + everyone[:first]:
                 if one.name not in self.skipped:
                     yield one
+
+
+def progress(text):
+    """What is being done, for whoever waits for it."""
+    print(f"[{time.strftime('%H:%M:%S')}] {text}", flush=True)
 
 
 def options_for(text):

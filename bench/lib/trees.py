@@ -67,7 +67,7 @@ def change(paths, how_many):
     """New content for some of them, spread over all, and a new time: that of
     another second each time, as rsync looks at seconds."""
     when = BORN_NS + next(HOURS) * 3600 * 10**9
-    for path in paths[::len(paths) // how_many][:how_many]:
+    for path in paths[::max(1, len(paths) // how_many)][:how_many]:
         path.write_bytes(os.urandom(FILE_BYTES))
         os.utime(path, ns=(when, when))
 

@@ -516,6 +516,20 @@ run_login(struct attempt *a, char *new_key, size_t size,
 	return rc;
 }
 
+/* What ssh would use tells its version as well; one that is too old may fail
+ * over any option, and its age is the reason. */
+static int
+find_target(struct attempt *a, const struct until *until, struct err *err)
+{
+	struct err old;
+	int rc = login_target(&a->target, a->sb, a->runtime_dir, until, err);
+
+	if (sshrun_check(until, &old) == 0)
+		return rc;
+	*err = old;
+	return -1;
+}
+
 int
 login_start(const struct sandbox *sb, const char *runtime_dir,
     const char *socket, char *new_key, size_t new_key_size,
@@ -528,13 +542,11 @@ login_start(const struct sandbox *sb, const char *runtime_dir,
 	};
 	int rc;
 
-	rc = sshrun_check(until, err);
-	if (rc == 0)
-		rc = check_key_file(sb, err);
+	rc = check_key_file(sb, err);
 	if (rc == 0)
 		rc = check_dsa(sb, &a.dsa, until, err);
 	if (rc == 0)
-		rc = login_target(&a.target, sb, runtime_dir, until, err);
+		rc = find_target(&a, until, err);
 	if (rc == 0)
 		rc = prepare_secrets(&a, until, err);
 	if (rc == 0)

@@ -127,6 +127,10 @@ sshrun_version(const char *text)
 	return (int)(major * 100 + minor);
 }
 
+/* Is there an ssh that will do?  It is not asked twice. */
+static pthread_mutex_t good_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool good;
+
 static int
 look_at_version(const struct until *until, struct err *err)
 {
@@ -149,14 +153,21 @@ look_at_version(const struct until *until, struct err *err)
 int
 sshrun_check(const struct until *until, struct err *err)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static bool good;
 	int rc = 0;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&good_lock);
 	if (!good)
 		rc = look_at_version(until, err);
 	good = rc == 0;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&good_lock);
 	return rc;
+}
+
+void
+sshrun_heard(const char *text)
+{
+	pthread_mutex_lock(&good_lock);
+	if (sshrun_version(text) >= SSH_OLDEST)
+		good = true;
+	pthread_mutex_unlock(&good_lock);
 }

@@ -23,6 +23,9 @@ int sshrun(const json_t *list, const struct askpass *ask, bool session,
 /* Is there an ssh program, and is it fit for us?  Looks once per process. */
 int sshrun_check(const struct until *until, struct err *err);
 
+/* What "ssh -v" wrote.  If it told its version, nobody has to look again. */
+void sshrun_heard(const char *text);
+
 /* The version that "ssh -V" printed, as major * 100 + minor; 0 if unreadable.
  */
 int sshrun_version(const char *text);

@@ -16,6 +16,7 @@
 #include "ssh/sshrun.h"
 
 #define CONF_MAX 16384
+#define SAID_MAX 65536
 #define TARGET_MS 10000
 
 static char *
@@ -123,6 +124,35 @@ login_target_free(struct login_target *t)
 	memset(t, 0, sizeof(*t));
 }
 
+/* Without what it says about its version and its doings, because of "-v". */
+static void
+complaints(struct buf *out, const char *text)
+{
+	size_t n;
+
+	for (; *text != '\0'; text += n) {
+		n = strcspn(text, "\n");
+		n += text[n] == '\n';
+		if (!str_starts(text, "debug") && !str_starts(text, "OpenSSH_"))
+			buf_add(out, text, n);
+	}
+}
+
+static int
+explain_target(const struct sandbox *sb, const char *text, struct err *err)
+{
+	struct buf said;
+	int rc;
+
+	buf_init(&said, SAID_MAX);
+	complaints(&said, text);
+	rc = explain_login(sb, said.data, err);
+	buf_free(&said);
+	return rc;
+}
+
+/* "-v", as its first line tells the version: to run it for that alone would
+ * hold up the first login. */
 int
 login_target(struct login_target *t, const struct sandbox *sb,
     const char *runtime_dir, const struct until *until, struct err *err)
@@ -141,7 +171,7 @@ login_target(struct login_target *t, const struct sandbox *sb,
 	json_array_append_new(argv, json_string("ssh"));
 	json_array_append_new(argv, json_string("-F"));
 	json_array_append_new(argv, json_string(file));
-	json_array_append_new(argv, json_string("-G"));
+	json_array_append_new(argv, json_string("-vG"));
 	sshconf_target(argv, sb);
 	json_array_append_new(argv, json_string("--"));
 	json_array_append_new(argv, json_string(sb->host));
@@ -150,10 +180,11 @@ login_target(struct login_target *t, const struct sandbox *sb,
 	free(file);
 	if (rc == -1)
 		return -1;
+	sshrun_heard(res.err.data);
 	if (res.exit_code == 0)
 		login_target_parse(t, res.out.data);
 	else
-		rc = explain_login(sb, res.err.data, err);
+		rc = explain_target(sb, res.err.data, err);
 	proc_result_free(&res);
 	return rc;
 }

@@ -12,7 +12,7 @@ import pytest
 BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
-from lib import record  # noqa: E402  (found by the line above)
+from lib import record, remedies  # noqa: E402  (found by the line above)
 
 OURS = "remote-sandbox-mcp"
 
@@ -65,11 +65,33 @@ def test_a_slower_row_is_called_behind(tmp_path):
         row("`slow`", 30, {"swift": figure(10)})]))
     assert "30\u00d7" in report.line("other", "ahead")
     assert "0.33\u00d7" in report.line("swift", "BEHIND")
-    assert "ahead of all in 1, behind one in 1" in report.table
+    assert "ahead of all in 1, even with the best in 0, behind one in 1" in (
+        report.table)
     behind = report.under("Where we are behind")
     assert "`slow`" in behind and "swift 10.0 ms" in behind
     assert "`quick`" not in behind
     assert "| behind |" in report.under("In short")
+
+
+def test_where_quartiles_overlap_neither_is_ahead(tmp_path):
+    report = Report(tmp_path, made_up([
+        row("`close`", 100, {"swift": figure(95), "slow": figure(110)}),
+        row("`apart`", 100, {"swift": figure(75), "near": figure(105)}),
+        row("rate", 100, {"fast": figure(110)}, "MB/s", True),
+        row("size", 100, {"same": {"median": 100, "low": 100, "high": 100,
+                                   "runs": 1}})]))
+    assert report.line("swift", "95.0 ms", "even")
+    assert report.line("slow", "110 ms", "even")
+    assert report.line("swift", "75.0 ms", "BEHIND")
+    assert report.line("fast", "even") and report.line("same", "even")
+    assert "ahead of all in 0, even with the best in 3, behind one in 1" in (
+        report.table)
+    behind = report.under("Where we are behind")
+    assert "`apart`" in behind and "swift 75.0 ms" in behind
+    assert "near" not in behind and "`close`" not in behind
+    assert "rate" not in behind
+    assert "| even |" in report.under("In short")
+    assert 'class="even"' in report.charts["a-section.svg"]
 
 
 def test_where_more_is_better_the_larger_one_is_ahead(tmp_path):
@@ -87,6 +109,14 @@ def test_who_was_stopped_too_soon_is_neither_ahead_nor_behind(tmp_path):
     assert "behind one in 0, unknown in 1" in report.table
     assert "Nowhere" in report.under("Where we are behind")
     assert "stopped too soon to tell" in report.charts["a-section.svg"]
+
+
+def test_every_remedy_is_for_something_that_is_measured(tmp_path):
+    for bench, part, words in remedies.KNOWN:
+        assert part in (BENCH / f"{bench}.py").read_text(), (bench, part)
+        assert remedies.remedy(bench, f"such as {part}", True) == words
+    assert "busy" in remedies.remedy("exec", "another", True)
+    assert "not known" in remedies.remedy("exec", "another", False)
 
 
 def test_every_chart_is_xml_and_has_its_text(tmp_path):

@@ -1126,16 +1126,33 @@ def test_no_ssh(home, sshd):
           "no ssh", "install", "PATH")
 
 
-def test_old_ssh(home, sshd, tmp_path):
-    program = tmp_path / "ssh"
-    program.write_text(
-        '#!/bin/sh\n[ "$1" != -V ] || {\n'
-        '  echo "OpenSSH_8.2p1 Ubuntu-4, OpenSSL 1.1.1f" >&2; exit; }\n'
-        'exec %s "$@"\n' % shutil.which("ssh"))
+def stand_in(place, text):
+    """A program in place of ssh, and the environment that finds it."""
+    program = place / "ssh"
+    program.write_text("#!/bin/sh\n%sexec %s \"$@\"\n" % (
+        text, shutil.which("ssh")))
     program.chmod(0o755)
-    fails(hello(home, sshd.entry(),
-                env={"PATH": "%s:%s" % (tmp_path, os.environ["PATH"])}),
+    return {"PATH": "%s:%s" % (place, os.environ["PATH"])}
+
+
+OLD = 'echo "OpenSSH_8.2p1 Ubuntu-4, OpenSSL 1.1.1f" >&2; '
+
+
+@pytest.mark.parametrize("asked", [
+    'case "$*" in -V) %sexit;; *-vG*) %sexit 255;; esac\n',
+    # One that does not say so by itself.
+    'case "$*" in -V) %sexit;; *-vG*) exec 2>/dev/null;; esac\n# %s\n'])
+def test_old_ssh(home, sshd, tmp_path, asked):
+    fails(hello(home, sshd.entry(), env=stand_in(tmp_path, asked % (OLD, OLD))),
           r"8\.2", r"8\.4")
+
+
+def test_ssh_is_run_twice_for_a_login(home, sshd, tmp_path):
+    calls = tmp_path / "calls"
+    env = stand_in(tmp_path, 'echo "$*" >>%s\n' % calls)
+    works(hello(home, sshd.entry(), env=env))
+    runs = calls.read_text().splitlines()
+    assert len(runs) == 2 and "-vG" in runs[0] and "-M" in runs[1]
 
 
 # Where secrets might be seen
