@@ -9,6 +9,7 @@
 #include "base/quote.h"
 #include "base/str.h"
 #include "ssh/stream.h"
+#include "sync/silence.h"
 
 #define HEX 64
 #define LINE_MAX_BYTES 8192
@@ -203,7 +204,7 @@ sum_up(struct sums *s, struct err *err)
 	buf_adds(&text, "cd -- ");
 	quote_sh(&text, s->r->far.path);
 	buf_addf(&text, " || exit 3; %s", script);
-	st = stream_open(s->r->link, text.data, s->r->until, err);
+	st = silence_stream(s->r->link, text.data, s->r->until, err);
 	buf_free(&text);
 	if (st == NULL)
 		return -1;
