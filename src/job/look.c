@@ -399,10 +399,13 @@ job_status_parse(struct job_status *s, const char *data, size_t len, size_t max,
 	return 0;
 }
 
-static void
+static bool
 take(void *data, const char *bytes, size_t len)
 {
-	buf_add(data, bytes, len);
+	struct buf *said = data;
+
+	buf_add(said, bytes, len);
+	return !said->full;
 }
 
 /* Run a text there; "said" gets what it prints.  *lost: the link broke. */
@@ -436,6 +439,8 @@ ask_once(struct link *link, const char *script, int64_t ms, struct buf *said,
 		rc = err_set(err, ERR_TIMEOUT,
 		    "%s did not answer within %d seconds", box,
 		    (int)(ms / 1000));
+	} else if (res.refused) {
+		rc = err_set(err, ERR_IO, "%s prints without end", box);
 	} else if (res.exit_code != 0) {
 		rc = err_set(err, ERR_IO, "%s cannot tell (%d): %.300s", box,
 		    res.exit_code, res.err.data);

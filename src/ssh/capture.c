@@ -112,7 +112,8 @@ take_output(struct capture *c, const char *data, size_t len)
 
 	c->total += len;
 	if (c->sink != NULL) {
-		c->sink(c->sink_data, data, len);
+		if (!c->refused && len > 0)
+			c->refused = !c->sink(c->sink_data, data, len);
 		return;
 	}
 	if (n > len)

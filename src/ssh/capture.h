@@ -36,9 +36,11 @@ struct capture {
 	uint64_t file_len;
 	uint64_t file_max;
 
-	/* Takes all of it in place of the above, as it comes; or NULL. */
-	void (*sink)(void *data, const char *bytes, size_t len);
+	/* Takes all of it in place of the above, as it comes; or NULL.  Once it
+	 * returns false the rest is dropped. */
+	bool (*sink)(void *data, const char *bytes, size_t len);
 	void *sink_data;
+	bool refused; /* it did */
 };
 
 /*

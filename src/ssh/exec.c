@@ -37,8 +37,10 @@ struct run {
 	bool out_open, err_open;
 	bool not_sent; /* not a byte of it left us */
 	bool kids;     /* the waiter has children left and takes no more */
+	bool stopping; /* it was told to end */
 	int64_t began;
-	int64_t told; /* progress */
+	int64_t heard; /* of stdout, the last time */
+	int64_t told;  /* progress */
 };
 
 void
@@ -147,9 +149,26 @@ tell_progress(struct run *r)
 	buf_free(&line);
 }
 
+/* Why it is not waited for any longer, though the until has not ended:
+ * ERR_LIMIT is that its output is refused. */
+static int
+check_patience(struct run *r, struct err *err)
+{
+	int64_t ms = r->req->silence_ms;
+
+	if (r->stopping)
+		return 0;
+	if (r->out.refused)
+		return err_set(err, ERR_LIMIT, "its output is refused");
+	if (ms == 0 || r->out.ended || clock_ms() < r->heard + ms)
+		return 0;
+	r->res->silent = true;
+	return err_set(err, ERR_TIMEOUT, "it says nothing");
+}
+
 /*
  * Write, read, until both streams have their trailer or are gone.  -1 if the
- * until ended first.
+ * until ended first, or the patience.
  */
 static int
 attend(struct run *r, const struct until *until, struct err *err)
@@ -171,18 +190,23 @@ attend(struct run *r, const struct until *until, struct err *err)
 		};
 		if (until_poll(&slice, p, COUNT, err) == -1) {
 			if (err->code != ERR_TIMEOUT ||
-			    until_check(until, err) == -1)
+			    until_check(until, err) == -1 ||
+			    check_patience(r, err) == -1)
 				return -1;
 			tell_progress(r);
 			continue;
 		}
 		if (p[IN].revents != 0)
 			write_some(r);
-		if (p[OUT].revents != 0)
+		if (p[OUT].revents != 0) {
 			read_stream(&r->out, &s->out, s->ch.out, &r->out_open);
+			r->heard = clock_ms();
+		}
 		if (p[ERR].revents != 0)
 			read_stream(&r->err, &s->err, s->ch.err, &r->err_open);
 		tell_progress(r);
+		if (!over(r) && check_patience(r, err) == -1)
+			return -1;
 	}
 	return 0;
 }
@@ -207,7 +231,8 @@ kill_command(struct run *r, const struct until *until)
 	    r->shell->subreaper ? VERIFIED_YES : VERIFIED_BY_MARKER;
 }
 
-/* The until ended: make an end of the command, keep what it printed. */
+/* It is to go on no longer: make an end of the command, keep what it printed.
+ */
 static void
 stop_command(struct run *r, enum err_code why)
 {
@@ -215,8 +240,10 @@ stop_command(struct run *r, enum err_code why)
 	struct until drain;
 	struct err err;
 
+	r->stopping = true;
 	r->res->timed_out = why == ERR_TIMEOUT;
 	r->res->cancelled = why == ERR_CANCELLED;
+	r->res->refused = why == ERR_LIMIT;
 	kill_command(r, &end);
 	drain =
 	    until_within(&end, r->res->verified == VERIFIED_NO ? 0 : DRAIN_MS);
@@ -266,7 +293,7 @@ read_end(struct run *r, struct err *err)
 	r->kids = t.count > 0;
 	if (strcmp(t.flag, "sig") == 0 && t.status > 128)
 		res->signal = t.status - 128;
-	if (res->timed_out || res->cancelled)
+	if (r->stopping)
 		return 0; /* what it left was ended */
 	memcpy(res->background, t.pids, sizeof(t.pids));
 	res->background_count = t.count;
@@ -359,21 +386,21 @@ run_on(struct run *r, const struct until *until, struct err *err)
 	init_captures(r);
 	s->out.ready = s->err.ready = false;
 	make_input(r);
-	r->began = r->told = clock_ms();
+	r->began = r->told = r->heard = clock_ms();
 	write_some(r);
 	if (attend(r, &limit, err) == -1)
 		stop_command(r, err->code);
 	if (both_ended(r))
 		rc = read_end(r, err);
-	else if (!r->res->timed_out && !r->res->cancelled)
+	else if (!r->stopping)
 		read_loss(r);
 	if (rc == 0)
 		collect(r);
 	if (both_ended(r))
 		link_proven(r->link);
 	link_give(r->link, s,
-	    both_ended(r) && s->loops && !r->kids && !r->res->timed_out &&
-	        !r->res->cancelled && r->sent == r->input.len);
+	    both_ended(r) && s->loops && !r->kids && !r->stopping &&
+	        r->sent == r->input.len);
 	capture_free(&r->out);
 	capture_free(&r->err);
 	buf_free(&r->input);

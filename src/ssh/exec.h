@@ -28,14 +28,18 @@ struct exec_request {
 	void (*progress)(void *data, int64_t elapsed_ms, const char *line);
 	void *data;
 	/* Takes stdout in place of the result, as it is and as it comes; or
-	 * NULL. */
-	void (*sink)(void *data, const char *bytes, size_t len);
+	 * NULL.  If it returns false, it wants no more, and the command is
+	 * ended. */
+	bool (*sink)(void *data, const char *bytes, size_t len);
 	void *sink_data;
+	/* It is ended as at its timeout if it wrote nothing to stdout for so
+	 * long; 0: it need not. */
+	int64_t silence_ms;
 };
 
 enum exec_state {
 	EXEC_FINISHED,       /* it ended; the status is known */
-	EXEC_KILLED,         /* we ended it: timeout or cancel */
+	EXEC_KILLED,         /* we ended it: timeout, cancel or refusal */
 	EXEC_MAY_BE_RUNNING, /* the link was lost, or the kill was not seen
 	                      * to work */
 };
@@ -45,7 +49,9 @@ enum exec_verified { VERIFIED_NO, VERIFIED_BY_MARKER, VERIFIED_YES };
 struct exec_result {
 	enum exec_state state;
 	bool timed_out;
+	bool silent; /* and that because it said nothing */
 	bool cancelled;
+	bool refused; /* its output was not wanted any more */
 	bool connection_error;
 	char problem[512]; /* in words, if there was one */
 	int exit_code;     /* -1: not known */

@@ -242,10 +242,13 @@ farread_free(struct farread *r)
 	buf_free(&r->bytes);
 }
 
-static void
+static bool
 keep(void *data, const char *bytes, size_t len)
 {
-	buf_add(data, bytes, len);
+	struct buf *printed = data;
+
+	buf_add(printed, bytes, len);
+	return !printed->full;
 }
 
 /* The reason at the end of what a program said: "dd: can't open 'x': Why". */
@@ -294,6 +297,9 @@ conclude(struct exec_result *res, const struct buf *printed,
 		return err_set(err, ERR_CANCELLED, "it was cancelled");
 	if (res->timed_out)
 		return no_end(res->duration_ms, err);
+	if (res->refused)
+		return err_set(err, ERR_IO,
+		    "the host prints more than it was asked for");
 	if (res->state != EXEC_FINISHED)
 		return err_set(err, ERR_IO, "%s; call again", res->problem);
 	if (res->exit_code != 0)

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
 #include "ssh/channel.h"
+#include "ssh/clean.h"
 
 #define VERSION 3
 #define READ_SIZE ((size_t)128 << 10)
@@ -17,6 +17,12 @@
 /* Not sent yet, and not answered yet: more of either helps nobody. */
 #define OUT_MAX ((size_t)1 << 20)
 #define PENDING_MAX 256
+
+#define LOOK_MS 1000
+#define GREETING_MS 30000
+
+/* What is polled. */
+enum { IN, OUT, ERR, COUNT };
 
 /* Who waits for the reply with this id. */
 struct wait {
@@ -35,6 +41,8 @@ struct sftp {
 	size_t packet;      /* where the request begins that is being made */
 	uint32_t packet_id; /* and its id */
 	bool broken;        /* nothing more will come */
+	int64_t silence_ms; /* how long nothing may move; 0: for ever */
+	int64_t moved;      /* when something did */
 };
 
 bool
@@ -53,6 +61,12 @@ bool
 sftp_broken(const struct sftp *s)
 {
 	return s->broken;
+}
+
+void
+sftp_patience(struct sftp *s, int64_t ms)
+{
+	s->silence_ms = ms;
 }
 
 size_t
@@ -128,6 +142,8 @@ sftp_end(struct sftp *s, sftp_done *done, void *data)
 		return;
 	}
 	sftp_packet_end(&s->out, s->packet);
+	if (s->pending == 0)
+		s->moved = clock_ms();
 	s->waits[s->packet_id] = (struct wait){ done, data };
 	s->pending++;
 }
@@ -205,7 +221,7 @@ words(const struct sftp_packet *reply, struct buf *out)
 
 	sftp_get_u32(&in);
 	s = sftp_get_bytes(&in, &len);
-	utf8_fix(out, s, len < 200 ? len : 200);
+	clean_text(out, s, len < 200 ? len : 200);
 }
 
 int
@@ -299,6 +315,7 @@ write_some(struct sftp *s, struct err *err)
 	if (n == -1)
 		return errno == EAGAIN || errno == EINTR ? 0 : lost(err);
 	s->out_at += (size_t)n;
+	s->moved = clock_ms();
 	if (s->out_at == s->out.len) {
 		buf_reset(&s->out);
 		s->out_at = 0;
@@ -324,6 +341,7 @@ read_some(struct sftp *s, struct err *err)
 	if (n == -1)
 		return errno == EAGAIN || errno == EINTR ? 0 : lost(err);
 	buf_grew(&s->in, (size_t)n);
+	s->moved = clock_ms();
 	return 0;
 }
 
@@ -339,11 +357,36 @@ drop_words(struct sftp *s)
 	}
 }
 
+/*
+ * until_poll(), within our patience.  What it complains about does not count as
+ * an answer; if we were busy ourselves, there is a second to look.
+ */
+static int
+wait_for(struct sftp *s, struct pollfd *p, nfds_t n, const struct until *until,
+    struct err *err)
+{
+	int64_t now = clock_ms(), end = s->moved + s->silence_ms;
+	struct until patience = *until;
+	int rc;
+
+	if (s->silence_ms > 0 && patience.deadline > end)
+		patience.deadline = end > now + LOOK_MS ? end : now + LOOK_MS;
+	rc = until_poll(&patience, p, n, err);
+	if (s->silence_ms == 0 || patience.deadline == until->deadline)
+		return rc;
+	if (rc == -1 ? err->code == ERR_TIMEOUT
+	             : p[IN].revents == 0 && p[OUT].revents == 0 && now >= end)
+		return err_set(err, ERR_TIMEOUT,
+		    "the host's SFTP server said nothing for %d s, and was "
+		    "given up",
+		    (int)(s->silence_ms / 1000));
+	return rc;
+}
+
 /* Wait; send and receive, but hand out nothing. */
 static int
 exchange(struct sftp *s, const struct until *until, struct err *err)
 {
-	enum { IN, OUT, ERR, COUNT };
 	bool writing = s->out_at < s->out.len;
 	struct pollfd p[COUNT] = {
 		[IN] = { writing ? s->ch.in : -1, POLLOUT, 0 },
@@ -351,7 +394,7 @@ exchange(struct sftp *s, const struct until *until, struct err *err)
 		[ERR] = { s->ch.err, POLLIN, 0 },
 	};
 
-	if (until_poll(until, p, COUNT, err) == -1)
+	if (wait_for(s, p, COUNT, until, err) == -1)
 		return -1;
 	if (p[ERR].revents != 0)
 		drop_words(s);
@@ -417,6 +460,8 @@ greet(struct sftp *s, const struct until *until, struct err *err)
 	ssize_t n;
 
 	sftp_packet_end(&s->out, at);
+	s->moved = clock_ms();
+	sftp_patience(s, GREETING_MS);
 	while ((n = sftp_get_packet(s->in.data, s->in.len, &p)) == 0) {
 		if (exchange(s, until, err) == -1)
 			return -1;
@@ -425,6 +470,7 @@ greet(struct sftp *s, const struct until *until, struct err *err)
 		return sftp_no_sense(err);
 	take_extras(s, p.body);
 	buf_drop(&s->in, (size_t)n);
+	sftp_patience(s, 0);
 	return 0;
 }
 

@@ -33,6 +33,9 @@ enum sftp_extra {
  * has no room. */
 struct sftp *sftp_open(const char *socket, const struct until *until,
     struct err *err);
+/* Give it up (ERR_TIMEOUT) when it neither takes requests nor answers them for
+ * so long; 0, as it is at first: never. */
+void sftp_patience(struct sftp *s, int64_t ms);
 /* Replies that are still to come are handed out as failures first. */
 void sftp_free(struct sftp *s);
 bool sftp_can(const struct sftp *s, enum sftp_extra what);

@@ -8,6 +8,7 @@
 
 struct answer {
 	bool came;
+	uint8_t type;
 	int rc;
 	struct sftp_attrs attrs;
 	uint64_t numbers[5];
@@ -24,6 +25,7 @@ take_answer(void *data, const struct sftp_packet *reply)
 	size_t len, i;
 
 	a->came = true;
+	a->type = reply->type;
 	switch (reply->type) {
 	case SFTP_ATTRS:
 		sftp_get_attrs(&in, &a->attrs);
@@ -46,16 +48,22 @@ take_answer(void *data, const struct sftp_packet *reply)
 		a->rc = sftp_no_sense(&a->err);
 }
 
+/* On success a->name is the caller's to free. */
 static int
 await(struct sftp *s, struct answer *a, const struct until *until,
     struct err *err)
 {
 	while (!a->came) {
-		if (sftp_turn(s, until, err) == -1)
+		/* It may have come, with nonsense behind it. */
+		if (sftp_turn(s, until, err) == -1) {
+			free(a->name);
 			return -1;
+		}
 	}
-	if (a->rc == -1)
+	if (a->rc == -1) {
+		free(a->name);
 		*err = a->err;
+	}
 	return a->rc;
 }
 
@@ -91,7 +99,7 @@ sftp_do(struct sftp *s, enum sftp_type type, const char *path,
 	if (await(s, &a, until, err) == -1)
 		return -1;
 	free(a.name);
-	return 0;
+	return a.type == SFTP_STATUS ? 0 : sftp_no_sense(err);
 }
 
 char *

@@ -131,7 +131,8 @@ print_part(struct sftp *s, const struct farread_request *req, const char *path,
 		if (sftp_read(s, &handle, at, want, out, until, err) == -1)
 			rc = -1;
 	}
-	buf_free(&handle);
+	if (handle.data != NULL)
+		sftp_close(s, &handle);
 	return rc;
 }
 

@@ -30,11 +30,13 @@ struct stream {
 	size_t feed_len;
 	struct buf pending; /* its output that nobody has read yet */
 	struct buf chunk;
-	char *dest; /* whoever reads has this much room */
+	int64_t silence_ms; /* how long nothing may move; 0: for ever */
+	int64_t moved;      /* when something did that was waited for */
+	char *dest;         /* whoever reads has this much room */
 	size_t room;
 };
 
-static void
+static bool
 take(void *data, const char *bytes, size_t len)
 {
 	struct stream *s = data;
@@ -47,6 +49,7 @@ take(void *data, const char *bytes, size_t len)
 		s->room -= n;
 	}
 	buf_add(&s->pending, bytes + n, len - n);
+	return true;
 }
 
 static bool
@@ -80,8 +83,29 @@ write_feed(struct stream *s)
 		n = (ssize_t)s->feed_len; /* its end will show */
 	s->feed += n;
 	s->feed_len -= (size_t)n;
+	s->moved = clock_ms();
 	if (s->feed_len == 0)
 		stream_close_in(s);
+}
+
+/* until_poll(), within our patience. */
+static int
+wait_for(struct stream *s, struct pollfd *p, nfds_t n,
+    const struct until *until, struct err *err)
+{
+	struct until patience = *until;
+	int64_t end = s->moved + s->silence_ms;
+	int rc;
+
+	if (s->silence_ms > 0 && patience.deadline > end)
+		patience.deadline = end;
+	rc = until_poll(&patience, p, n, err);
+	if (rc == -1 && err->code == ERR_TIMEOUT &&
+	    patience.deadline != until->deadline)
+		err_set(err, ERR_TIMEOUT,
+		    "%s said nothing for %d s, and was given up",
+		    link_sandbox(s->link)->name, (int)(s->silence_ms / 1000));
+	return rc;
 }
 
 /*
@@ -101,7 +125,7 @@ turn(struct stream *s, bool writing, const struct until *until, struct err *err)
 		[ERR] = { errs ? ch->err : -1, POLLIN, 0 },
 	};
 
-	if (until_poll(until, p, COUNT, err) == -1)
+	if (wait_for(s, p, COUNT, until, err) == -1)
 		return -1;
 	if (p[OUT].revents != 0)
 		read_stream(s, &s->out, ch->out, &s->out_open);
@@ -176,6 +200,12 @@ stream_open(struct link *link, const char *script, const struct until *until,
 	return NULL;
 }
 
+void
+stream_patience(struct stream *s, int64_t ms)
+{
+	s->silence_ms = ms;
+}
+
 int
 stream_write(struct stream *s, const void *data, size_t len,
     const struct until *until, struct err *err)
@@ -184,6 +214,7 @@ stream_write(struct stream *s, const void *data, size_t len,
 	ssize_t n;
 	int ready;
 
+	s->moved = clock_ms();
 	while (len > 0) {
 		if (over(s) || s->shell->ch.in == -1)
 			return err_set(err, ERR_IO,
@@ -203,6 +234,7 @@ stream_write(struct stream *s, const void *data, size_t len,
 		if (n > 0) {
 			at += n;
 			len -= (size_t)n;
+			s->moved = clock_ms();
 		}
 	}
 	return 0;
@@ -232,6 +264,7 @@ fill(struct stream *s, void *data, size_t size, const struct until *until,
 
 	s->dest = data;
 	s->room = size;
+	s->moved = clock_ms();
 	while (s->room == size && !s->out.ended) {
 		if (!s->out_open) {
 			n = lost(s, err);
@@ -268,6 +301,7 @@ stream_end(struct stream *s, const struct until *until, struct err *err)
 
 	if (s->feed_len == 0)
 		stream_close_in(s);
+	s->moved = clock_ms();
 	while (!over(s)) {
 		buf_reset(&s->pending);
 		if (turn(s, false, until, err) == -1)

@@ -19,6 +19,9 @@ struct stream;
 /* Start "script", which is one line of POSIX shell. */
 struct stream *stream_open(struct link *link, const char *script,
     const struct until *until, struct err *err);
+/* Give it up (ERR_TIMEOUT) when it neither takes what is written to it nor
+ * prints what is waited for, for so long; 0, as it is at first: never. */
+void stream_patience(struct stream *s, int64_t ms);
 /* Ends the command if it still runs. */
 void stream_free(struct stream *s);
 

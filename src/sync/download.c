@@ -8,11 +8,12 @@
 
 #include "base/mem.h"
 #include "base/quote.h"
-#include "base/utf8.h"
+#include "ssh/clean.h"
 #include "ssh/stream.h"
 #include "sync/beneath.h"
 #include "sync/far.h"
 #include "sync/inside.h"
+#include "sync/silence.h"
 #include "sync/unpack.h"
 
 /* Of names that are words of a command: far below what any system takes. */
@@ -141,7 +142,7 @@ note_missing(struct small *s)
 	size_t i;
 
 	buf_init(&said, 300);
-	utf8_fix(&said, words, strlen(words));
+	clean_text(&said, words, strlen(words));
 	for (i = 0; i < s->wanted.count; i++) {
 		if (!s->done[i])
 			run_problem(s->r, s->wanted.entries[i].path,
@@ -204,7 +205,7 @@ bring_some(struct small *s, struct err *err)
 	buf_init(&names, SIZE_MAX);
 	buf_init(&script, SIZE_MAX);
 	ask(s, &script, &names);
-	s->stream = stream_open(s->r->link, script.data, s->r->until, err);
+	s->stream = silence_stream(s->r->link, script.data, s->r->until, err);
 	if (s->stream != NULL) {
 		if (names.len > 0)
 			stream_feed(s->stream, names.data, names.len);

@@ -27,7 +27,9 @@ static const char perl_commit[] =
     "sub bad { print \"p$_[0]\\0$_[1]\\0\" } "
     "sub mv { my ($s,$t,$p)=@_; return 1 if rename $s,$t; "
     "if ($!==18) { my $x=$t; $x=~s{[^/]*$}{.rsmcp-x$$}; "
-    "return 1 if system(\"cp\",\"-pPR\",\"--\",$s,$x)==0 && rename $x,$t; } "
+    "return 1 if system(\"cp\",\"-pPR\",\"--\",$s,$x)==0 && rename $x,$t; "
+    "my $w=\"$!\"; system(\"rm\",\"-rf\",\"--\",$x); "
+    "bad($p,$w||\"cannot copy it\"); return 0 } "
     "bad($p,\"$!\"); 0 } "
     "sub meta { my ($t,$p,$o,$s,$f)=@_; "
     "if (!-l $t) { chmod(oct $o,$t) or return bad($p,\"$!\") } "
@@ -61,8 +63,9 @@ static const char python_commit[] =
     "    except OSError as e:\n"
     "        if e.errno!=errno.EXDEV: raise\n"
     "        x=os.path.join(os.path.dirname(t),b'.rsmcp-x%d'%os.getpid())\n"
-    "        subprocess.check_call([b'cp',b'-pPR',b'--',s,x]); "
+    "        try: subprocess.check_call([b'cp',b'-pPR',b'--',s,x]); "
     "os.rename(x,t)\n"
+    "        finally: subprocess.call([b'rm',b'-rf',b'--',x])\n"
     "def gone(f,t):\n"
     "    try: f(t); return 1\n"
     "    except OSError as e:\n"
@@ -139,6 +142,30 @@ static const char sweep[] =
     "find \"$s\" -prune -mtime +1 -exec rm -rf {} \\;; continue; fi; "
     "kill -0 $p 2>/dev/null || rm -rf \"$s\"; done; ";
 
+/* A program in one line, as all of a script has to be: plain shells read no
+ * more. */
+static void
+add_python(struct buf *out, const char *text)
+{
+	struct buf b;
+
+	buf_init(&b, SIZE_MAX);
+	buf_adds(&b, "exec('");
+	for (; *text != '\0'; text++) {
+		if (*text == '\n') {
+			buf_adds(&b, "\\n");
+			continue;
+		}
+		if (*text == '\'' || *text == '\\')
+			buf_addc(&b, '\\');
+		buf_addc(&b, *text);
+	}
+	buf_adds(&b, "')");
+	buf_adds(out, "python3 -I -c ");
+	quote_sh(out, b.data);
+	buf_free(&b);
+}
+
 /*
  * Unpack what comes; c is how tar ended.  It goes on after a file that it could
  * not write whole, and that one must not be put in place, nor a list that is
@@ -175,8 +202,7 @@ far_take(struct buf *out, const struct far_root *r, const char *id)
 		quote_sh(out, perl_commit);
 		buf_adds(out, " \"$T\" \"${HOSTTYPE:-`uname -m`}\"");
 	} else if (r->python) {
-		buf_adds(out, "python3 -c ");
-		quote_sh(out, python_commit);
+		add_python(out, python_commit);
 		buf_adds(out, " \"$T\"");
 	} else {
 		buf_adds(out, shell_commit);

@@ -8,8 +8,10 @@
 #include "base/mem.h"
 #include "base/quote.h"
 #include "sync/sftplist.h"
+#include "sync/silence.h"
 
 #define IGNORE_MAX ((size_t)1 << 20) /* of one file */
+#define ALL_MAX ((size_t)64 << 20)   /* of all of them */
 
 /* Their texts as they come, each ended by a NUL, and "E" behind the last. */
 struct ignores {
@@ -17,7 +19,9 @@ struct ignores {
 	struct rules *rules;
 	size_t next; /* entry to look at */
 	struct buf text;
+	size_t total; /* bytes */
 	bool ended;
+	bool bad; /* that is not what was asked for */
 };
 
 static bool
@@ -76,7 +80,8 @@ take_ignore(struct ignores *g)
 	char *dir;
 
 	if (e == NULL) {
-		g->ended = strcmp(g->text.data, "E") == 0;
+		g->bad = g->ended || strcmp(g->text.data, "E") != 0;
+		g->ended = true;
 		return;
 	}
 	slash = strrchr(e->path, '/');
@@ -85,23 +90,28 @@ take_ignore(struct ignores *g)
 	free(dir);
 }
 
-static void
+static bool
 ignore_sink(void *data, const char *bytes, size_t len)
 {
 	struct ignores *g = data;
 
-	while (len > 0) {
+	g->total += len;
+	if (g->total > ALL_MAX)
+		g->bad = true;
+	while (len > 0 && !g->bad) {
 		const char *end = memchr(bytes, '\0', len);
 		size_t n = end != NULL ? (size_t)(end - bytes) : len;
 
 		buf_add(&g->text, bytes, n);
-		if (end == NULL)
-			return;
+		g->bad = g->text.full;
+		if (end == NULL || g->bad)
+			break;
 		take_ignore(g);
 		buf_reset(&g->text);
 		bytes += n + 1;
 		len -= n + 1;
 	}
+	return !g->bad;
 }
 
 /* Drop what is excluded by now. */
@@ -130,14 +140,14 @@ static int
 get_ignores(struct link *link, const struct far_root *root, struct ignores *g,
     const struct until *until, struct err *err)
 {
-	struct sftp *s = link_sftp(link, until, err);
+	struct sftp *s = silence_sftp(link, until, err);
 	const struct entry *e;
 	struct buf text;
 	size_t at = 0;
 	int rc = s == NULL ? -1 : 0;
 
 	buf_init(&text, IGNORE_MAX);
-	while (rc == 0 && (e = next_ignore(g->tree, &at)) != NULL) {
+	while (rc == 0 && !g->bad && (e = next_ignore(g->tree, &at)) != NULL) {
 		char *path = sftplist_join(root->path, e->path);
 
 		buf_reset(&text);
@@ -173,13 +183,16 @@ farignore_run(struct link *link, const struct far_root *root,
 		    err);
 	else if (rc == 1)
 		rc = get_ignores(link, root, &g, until, err);
-	if (rc == 0) {
-		if (!g.ended)
-			rc = err_set(err, ERR_IO,
-			    "the .gitignore files below '%.300s' could not be "
-			    "read on the host",
-			    root->path);
-	}
+	if (rc == 0 && g.bad)
+		rc = err_set(err, ERR_IO,
+		    "what the host says of the .gitignore files below '%.300s' "
+		    "makes no sense, or they have more than %zu bytes",
+		    root->path, ALL_MAX);
+	else if (rc == 0 && !g.ended)
+		rc = err_set(err, ERR_IO,
+		    "the .gitignore files below '%.300s' could not be read on "
+		    "the host",
+		    root->path);
 	if (rc == 0)
 		drop_excluded(t, rules);
 	buf_free(&g.text);

@@ -10,6 +10,7 @@
 #include "sync/lister.h"
 #include "sync/listing.h"
 #include "sync/sftplist.h"
+#include "sync/silence.h"
 
 #define LIST_MS ((int64_t)24 * 3600 * 1000) /* the until ends it sooner */
 #define ERR_CHARS 2000
@@ -21,10 +22,10 @@ far_root_free(struct far_root *r)
 	memset(r, 0, sizeof(*r));
 }
 
-static void
+static bool
 sink(void *data, const char *bytes, size_t len)
 {
-	listing_add(data, bytes, len);
+	return listing_add(data, bytes, len);
 }
 
 /* A run that did not end by itself. */
@@ -36,6 +37,11 @@ explain(const struct exec_result *res, struct link *link, struct err *err)
 	if (res->cancelled)
 		return err_set(err, ERR_CANCELLED,
 		    "listing files on %s was cancelled", name);
+	if (res->silent)
+		return err_set(err, ERR_IO,
+		    "%s said nothing for %d s while files were listed, and was "
+		    "given up",
+		    name, (int)(silence_ms() / 1000));
 	if (res->timed_out)
 		return err_set(err, ERR_TIMEOUT,
 		    "listing files on %s took too long", name);
@@ -54,13 +60,14 @@ farlist_feed(struct link *link, const char *script, farlist_take *take,
 		.max_chars = ERR_CHARS,
 		.sink = take,
 		.sink_data = data,
+		.silence_ms = silence_ms(),
 	};
 	struct exec_result res;
 	int rc = 0;
 
 	if (exec_run(link, &req, &res, until, err) == -1)
 		return -1;
-	if (res.state != EXEC_FINISHED)
+	if (res.state != EXEC_FINISHED && !res.refused)
 		rc = explain(&res, link, err);
 	else if (words != NULL)
 		buf_adds(words, res.err.data);

@@ -63,8 +63,9 @@ int farlist_run(struct link *link, const char *path,
 void far_root_free(struct far_root *r);
 
 /* Run a script of ours there: its stdout goes to "take" as it comes, the end
- * of its stderr to "words" (or NULL). */
-typedef void farlist_take(void *data, const char *bytes, size_t len);
+ * of its stderr to "words" (or NULL).  If "take" returns false the script is
+ * ended, which is no failure: who takes knows why. */
+typedef bool farlist_take(void *data, const char *bytes, size_t len);
 int farlist_feed(struct link *link, const char *script, farlist_take *take,
     void *data, struct buf *words, const struct until *until, struct err *err);
 

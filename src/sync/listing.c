@@ -34,8 +34,13 @@
 #include "base/path.h"
 #include "base/str.h"
 
-#define TEXT_MAX ((size_t)64 << 10)   /* of one text */
-#define ENTRIES_MAX ((size_t)3 << 20) /* half a gigabyte of memory */
+#define TEXT_MAX ((size_t)64 << 10)        /* of one text */
+#define LONG_MAX_BYTES ((size_t)1 << 20)   /* of one that is let go by */
+#define ENTRIES_MAX ((size_t)3 << 20)      /* half a gigabyte of memory */
+#define NAMES_MAX ((size_t)512 << 20)      /* bytes of their names */
+#define FIRST_NAMES_MAX ((size_t)16 << 20) /* the same with max_entries */
+#define UNREAD_MAX 10000                   /* directories that cannot be read */
+#define UNREAD_MAX_BYTES ((size_t)4 << 20)
 #define DEPTH_MAX 2000
 #define SLACK 4096 /* entries beyond max_entries before they are sorted out */
 
@@ -57,19 +62,22 @@ struct listing {
 	struct tree *out;
 	enum step step;
 	struct buf text;     /* the one that is coming */
+	size_t passed;       /* bytes of it that were let go by */
 	struct entry parsed; /* a link that waits for its target */
 	char *parsed_path;
 	bool denied, unreadable;
 	bool nobody;    /* no way to list */
 	char known[16]; /* programs of the host, and who lists; or "" */
 	bool file_seen;
-	size_t seen; /* entries, with those left out */
+	size_t seen;  /* records, with those left out */
+	size_t names; /* bytes of the names that are kept */
 	/* Is everything below this directory excluded?  Most entries have the
 	 * directory of the one before. */
 	struct buf dir;
 	bool dir_covered;
-	struct tree unread; /* directories */
-	struct err err;     /* why it is no use any more */
+	struct tree unread; /* directories, the first of them */
+	size_t unread_bytes;
+	struct err err; /* why it is no use any more */
 };
 
 struct listing *
@@ -269,6 +277,12 @@ covered(struct listing *l, const char *path, bool is_dir)
 	return l->dir_covered || rules_match(l->o->rules, path, is_dir);
 }
 
+static size_t
+name_bytes(const char *path, const char *target)
+{
+	return strlen(path) + (target != NULL ? strlen(target) : 0);
+}
+
 /* Only the first of them are wanted: forget what cannot be among these. */
 static void
 cut(struct listing *l, size_t keep)
@@ -280,6 +294,7 @@ cut(struct listing *l, size_t keep)
 	if (l->out->count <= keep)
 		return;
 	tree_init(&fresh);
+	l->names = 0;
 	fresh.whole_seconds = l->out->whole_seconds;
 	fresh.partial = l->out->partial;
 	fresh.cut = true;
@@ -287,6 +302,7 @@ cut(struct listing *l, size_t keep)
 		const struct entry *e = &l->out->entries[i];
 		struct entry *c = tree_add(&fresh, e->path, e->target);
 
+		l->names += name_bytes(e->path, e->target);
 		c->size = e->size;
 		c->mtime = e->mtime;
 		c->mode = e->mode;
@@ -312,6 +328,7 @@ static int
 add_entry(struct listing *l, const char *path, const char *target)
 {
 	size_t max = l->o->max_entries;
+	bool too_long = false;
 	struct entry *e;
 
 	if (rules_staging(path)) {
@@ -320,8 +337,18 @@ add_entry(struct listing *l, const char *path, const char *target)
 	}
 	if (covered(l, path, l->parsed.type == ENTRY_DIR))
 		return 0;
-	if (max > 0 && l->out->count >= max + max / 2 + SLACK)
+	if (max > 0 &&
+	    (l->out->count >= max + max / 2 + SLACK ||
+	        l->names > FIRST_NAMES_MAX)) {
 		cut(l, max);
+		/* Not again and again for a few. */
+		too_long = l->names > FIRST_NAMES_MAX / 2;
+	}
+	l->names += name_bytes(path, target);
+	if (too_long || l->names > NAMES_MAX)
+		return err_set(&l->err, ERR_LIMIT,
+		    "the names of the host's files are too long to be kept; "
+		    "name a smaller directory");
 	if (l->out->count >= ENTRIES_MAX)
 		return err_set(&l->err, ERR_LIMIT,
 		    "there are more than %zu files and directories; name a "
@@ -363,7 +390,13 @@ take_trouble(struct listing *l, char letter, const char *path)
 	if (letter == '-' && !l->o->recursive)
 		return 0; /* nobody asked for what is in it */
 	if (letter == '-') {
-		tree_add(&l->unread, path, NULL);
+		/* Of more than anybody has it is not known which. */
+		l->unread_bytes += strlen(path);
+		if (l->unread.count < UNREAD_MAX &&
+		    l->unread_bytes < UNREAD_MAX_BYTES)
+			tree_add(&l->unread, path, NULL);
+		else
+			l->out->partial = true;
 		problem(l, path, "the directory cannot be read");
 	} else if (letter == '+') {
 		problem(l, path,
@@ -408,6 +441,9 @@ take_record(struct listing *l)
 		}
 		return 0;
 	}
+	if (++l->seen > ENTRIES_MAX * 4)
+		return err_set(&l->err, ERR_LIMIT,
+		    "the host lists more than %zu files", ENTRIES_MAX * 4);
 	if (letter == '=') {
 		l->root->free_bytes = read_df(text + 1);
 		return 0;
@@ -424,9 +460,6 @@ take_record(struct listing *l)
 		return 0;
 	if (l->root->kind != FAR_DIR || !good_path(path))
 		return nonsense(l, "name");
-	if (++l->seen > ENTRIES_MAX * 4)
-		return err_set(&l->err, ERR_LIMIT,
-		    "the host lists more than %zu files", ENTRIES_MAX * 4);
 	if (l->parsed.type != ENTRY_LINK)
 		return add_entry(l, path, NULL);
 	l->parsed_path = xstrdup(path);
@@ -557,7 +590,20 @@ take_long(struct listing *l)
 	return 0;
 }
 
-void
+/* Some of a text.  One that is too long and has no end is none. */
+static void
+take_bytes(struct listing *l, const char *bytes, size_t n)
+{
+	size_t before = l->text.len;
+
+	buf_add(&l->text, bytes, n);
+	l->passed += n - (l->text.len - before);
+	if (l->passed > LONG_MAX_BYTES ||
+	    (l->text.full && l->step < STEP_RECORD))
+		nonsense(l, "too long:");
+}
+
+bool
 listing_add(struct listing *l, const char *bytes, size_t len)
 {
 	while (len > 0 && l->err.code == ERR_NONE) {
@@ -565,11 +611,11 @@ listing_add(struct listing *l, const char *bytes, size_t len)
 		size_t n = end != NULL ? (size_t)(end - bytes) : len;
 		bool header = l->step < STEP_RECORD;
 
-		buf_add(&l->text, bytes, n);
+		take_bytes(l, bytes, n);
 		bytes += n;
 		len -= n;
-		if (end == NULL)
-			return;
+		if (end == NULL || l->err.code != ERR_NONE)
+			break;
 		bytes++;
 		len--;
 		if (l->text.full)
@@ -579,7 +625,9 @@ listing_add(struct listing *l, const char *bytes, size_t len)
 		if (header)
 			l->step++;
 		buf_reset(&l->text);
+		l->passed = 0;
 	}
+	return l->err.code == ERR_NONE;
 }
 
 /*

@@ -11,7 +11,8 @@ struct listing;
 /* Initialises *root and *out. */
 struct listing *listing_new(const struct farlist_options *o,
     struct far_root *root, struct tree *out);
-void listing_add(struct listing *l, const char *bytes, size_t len);
+/* False once it is known to be no use: listing_end() says why. */
+bool listing_add(struct listing *l, const char *bytes, size_t len);
 /* -1 if it was not whole, or made no sense. */
 int listing_end(struct listing *l, struct err *err);
 void listing_free(struct listing *l);

@@ -23,9 +23,11 @@
 #include "sync/beneath.h"
 #include "sync/far.h"
 #include "sync/inside.h"
+#include "sync/silence.h"
 
 #define CHUNK ((size_t)1 << 20)
 #define ASK_MS 60000
+#define LIST_CHARS ((size_t)2 << 20) /* the lines of 90000 pieces */
 
 /* A round trip longer than this makes several channels worth while. */
 #define FAR_AWAY_MS 5
@@ -225,7 +227,7 @@ send_pieces(void *arg)
 
 	buf_init(&script, SIZE_MAX);
 	far_take_pieces(&script, &p->r->far, p->part, p->holes);
-	s = stream_open(p->r->link, script.data, p->r->until, &err);
+	s = silence_stream(p->r->link, script.data, p->r->until, &err);
 	buf_free(&script);
 	if (s == NULL) {
 		fail(p, &err);
@@ -279,7 +281,7 @@ ask_pieces(struct pieces *p, struct err *err)
 	struct exec_request req = {
 		.timeout_ms = ASK_MS,
 		.grace_ms = 1000,
-		.max_chars = (size_t)16 << 20,
+		.max_chars = LIST_CHARS,
 		.cwd = link_sandbox(p->r->link)->workdir,
 	};
 	struct exec_result res;
@@ -294,11 +296,17 @@ ask_pieces(struct pieces *p, struct err *err)
 	buf_free(&script);
 	if (rc == -1)
 		return -1;
-	if (res.exit_code == 0) {
+	if (res.exit_code == 0 && res.state == EXEC_FINISHED) {
 		p->holes = str_starts(res.out.data, FAR_HOLES);
 		take_list(p, res.out.data);
 	} else if (res.exit_code == 7)
 		rc = 2;
+	else if (res.cancelled)
+		rc = err_set(err, ERR_CANCELLED, "cancelled");
+	else if (res.timed_out)
+		rc = err_set(err, ERR_IO,
+		    "%s did not say within %d s what it has of '%.300s'",
+		    link_sandbox(p->r->link)->name, ASK_MS / 1000, p->e->path);
 	else if (res.exit_code == -1)
 		rc = err_set(err, ERR_IO, "%s", res.problem);
 	else
@@ -552,7 +560,7 @@ fetch_pieces(void *arg)
 
 	buf_init(&script, SIZE_MAX);
 	far_give_pieces(&script, &p->r->far, path);
-	s = stream_open(p->r->link, script.data, p->r->until, &err);
+	s = silence_stream(p->r->link, script.data, p->r->until, &err);
 	buf_free(&script);
 	if (s == NULL || fetch_all(p, s, &err) == -1)
 		fail(p, &err);

@@ -10,11 +10,13 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sync/beneath.h"
+#include "sync/silence.h"
 
 #define DIRS_AT_ONCE 32
 #define DEPTH_MAX 2000
 #define SEEN_MAX ((size_t)16 << 20) /* names: a host without end */
 #define PATH_MAX_BYTES 32000
+#define HELD_MAX ((size_t)32 << 20) /* of names that wait for an answer */
 
 struct walk;
 
@@ -44,6 +46,8 @@ struct walk {
 	struct dir *waiting;
 	size_t open;
 	size_t seen;
+	size_t held;    /* bytes of the paths of all "dir" and "asked" */
+	bool refused;   /* whoever takes it wants no more */
 	struct err err; /* why it cannot go on */
 	struct buf text;
 };
@@ -61,7 +65,8 @@ sftplist_join(const char *root, const char *path)
 static void
 text(struct walk *w, const char *s)
 {
-	w->take(w->data, s, strlen(s) + 1);
+	if (!w->refused)
+		w->refused = !w->take(w->data, s, strlen(s) + 1);
 }
 
 /* A letter and a path: what could not be had. */
@@ -84,13 +89,30 @@ record(struct walk *w, const char *path, const struct sftp_attrs *a)
 	text(w, w->text.data);
 }
 
+/* A copy of a path that is to be held until there is an answer. */
+static char *
+hold(struct walk *w, const char *path)
+{
+	w->held += strlen(path) + sizeof(struct asked);
+	if (w->held > HELD_MAX && w->err.code == ERR_NONE)
+		err_set(&w->err, ERR_LIMIT, "the host lists files without end");
+	return xstrdup(path);
+}
+
+static void
+let_go(struct walk *w, char *path)
+{
+	w->held -= strlen(path) + sizeof(struct asked);
+	free(path);
+}
+
 static void
 add_dir(struct walk *w, const char *path, int depth)
 {
 	struct dir *d = xcalloc(1, sizeof(*d));
 
 	d->w = w;
-	d->path = xstrdup(path);
+	d->path = hold(w, path);
 	d->depth = depth;
 	buf_init(&d->handle, SFTP_HANDLE_MAX);
 	d->next = w->waiting;
@@ -100,7 +122,7 @@ add_dir(struct walk *w, const char *path, int depth)
 static void
 dir_free(struct dir *d)
 {
-	free(d->path);
+	let_go(d->w, d->path);
 	buf_free(&d->handle);
 	free(d);
 }
@@ -112,7 +134,7 @@ asked_new(struct walk *w, const char *path, int depth,
 	struct asked *q = xcalloc(1, sizeof(*q));
 
 	q->w = w;
-	q->path = xstrdup(path);
+	q->path = hold(w, path);
 	q->depth = depth;
 	q->a = *a;
 	return q;
@@ -121,7 +143,7 @@ asked_new(struct walk *w, const char *path, int depth,
 static void
 asked_free(struct asked *q)
 {
-	free(q->path);
+	let_go(q->w, q->path);
 	free(q);
 }
 
@@ -320,7 +342,8 @@ walk(struct walk *w, const struct until *until, struct err *err)
 	int rc = 0;
 
 	add_dir(w, "", 0);
-	while (rc == 0 && (w->waiting != NULL || sftp_pending(w->s) > 0)) {
+	while (rc == 0 && !w->refused &&
+	    (w->waiting != NULL || sftp_pending(w->s) > 0)) {
 		open_more(w);
 		rc = sftp_turn(w->s, until, err);
 		if (rc == 0 && w->err.code != ERR_NONE) {
@@ -404,7 +427,7 @@ sftplist_run(struct link *link, const char *path,
 	size_t len;
 	int rc = -1;
 
-	w.s = link_sftp(link, until, err);
+	w.s = silence_sftp(link, until, err);
 	if (w.s == NULL)
 		return -1;
 	buf_init(&w.text, SIZE_MAX);

@@ -9,8 +9,9 @@
 
 #include "sync/farlist.h"
 
-typedef void sftplist_take(void *data, const char *bytes, size_t len);
+typedef bool sftplist_take(void *data, const char *bytes, size_t len);
 
+/* If "take" returns false it ends early, which is no failure. */
 int sftplist_run(struct link *link, const char *path,
     const struct farlist_options *o, sftplist_take *take, void *data,
     const struct until *until, struct err *err);

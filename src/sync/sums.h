@@ -18,9 +18,12 @@ void sums_free(struct sums *s);
 bool sums_same(void *data, const struct entry *from, const struct entry *to);
 
 /*
- * One line of sha256sum: the sum and the name.  0, or -1 if it is none.  The
- * name is unescaped in place.  Pure; for tests.
+ * The reader alone, which is pure: no sums yet, and what the programs of a
+ * side print, as it comes.  False: that is more than there can be.
  */
-int sums_line(char *line, const char **hex, char **name);
+enum sums_side { SUMS_HERE, SUMS_THERE };
+struct sums *sums_begin(struct run *r);
+bool sums_take(struct sums *s, enum sums_side side, const char *bytes,
+    size_t len);
 
 #endif

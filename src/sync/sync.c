@@ -12,11 +12,14 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/utf8.h"
+#include "ssh/clean.h"
 #include "sync/beneath.h"
 #include "sync/inside.h"
+#include "sync/silence.h"
 #include "sync/sums.h"
 
 #define PROBLEMS_MAX 50
+#define WHY_MAX 1000 /* bytes: some are words of the host */
 
 void
 run_tell(struct run *r, const char *phase, const char *path, int64_t files,
@@ -38,14 +41,19 @@ void
 run_problem(void *data, const char *path, const char *why)
 {
 	struct run *r = data;
+	struct buf said;
 	json_t *o;
 
 	pthread_mutex_lock(&r->lock);
 	if (r->report->problem_count++ < PROBLEMS_MAX) {
+		buf_init(&said, WHY_MAX);
+		clean_text(&said, why, strlen(why));
 		o = json_object();
 		json_object_set_new(o, "path", utf8_json(path, strlen(path)));
-		json_object_set_new(o, "problem", utf8_json(why, strlen(why)));
+		json_object_set_new(o, "problem",
+		    utf8_json(said.data, said.len));
 		json_array_append_new(r->report->problems, o);
+		buf_free(&said);
 	}
 	r->now.problems = r->report->problem_count;
 	pthread_mutex_unlock(&r->lock);
@@ -104,7 +112,7 @@ do_plan(struct run *r, bool up, struct err *err)
 	if (rc == -1)
 		return -1;
 	if (rc == 1) {
-		r->sftp = link_sftp(r->link, r->until, err);
+		r->sftp = silence_sftp(r->link, r->until, err);
 		if (r->sftp == NULL)
 			return -1;
 	}
@@ -123,7 +131,7 @@ plan_by_sftp(struct run *r, bool up, struct plan_options *o, struct err *err)
 {
 	int rc;
 
-	r->sftp = link_sftp(r->link, r->until, err);
+	r->sftp = silence_sftp(r->link, r->until, err);
 	if (r->sftp == NULL)
 		return -1;
 	run_tell(r, "comparing", NULL, 0, 0);

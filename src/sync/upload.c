@@ -15,11 +15,12 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/str.h"
-#include "base/utf8.h"
+#include "ssh/clean.h"
 #include "ssh/stream.h"
 #include "sync/far.h"
 #include "sync/inside.h"
 #include "sync/pack.h"
+#include "sync/silence.h"
 
 #define BATCH_BYTES ((int64_t)64 << 20)
 #define BATCH_ENTRIES 20000
@@ -95,7 +96,7 @@ explain(struct batch *b, int status, struct err *err)
 		    "again; no file is half written",
 		    name);
 	buf_init(&said, 300);
-	utf8_fix(&said, words, strcspn(words, "\n"));
+	clean_text(&said, words, strcspn(words, "\n"));
 	if (status == 3)
 		err_set(err, ERR_DENIED,
 		    "cannot make or enter '%.300s' on %s: %s", b->r->far.path,
@@ -138,7 +139,7 @@ batch_open(struct up *u, struct err *err)
 	random_hex(id, 8);
 	buf_init(&script, SIZE_MAX);
 	far_take(&script, &r->far, id);
-	b->stream = stream_open(r->link, script.data, r->until, err);
+	b->stream = silence_stream(r->link, script.data, r->until, err);
 	buf_free(&script);
 	if (b->stream == NULL)
 		return -1;

@@ -345,7 +345,7 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 	if (found != NULL) {
 		remote_set_sandbox(found, link, g->sandbox_name);
 		*result = found;
-	} else if (err->code == ERR_TIMEOUT) {
+	} else if (err->code == ERR_TIMEOUT && until_left(&until) == 0) {
 		err_set(err, ERR_TIMEOUT,
 		    "listing '%.300s' on %s took more than %d s; name a "
 		    "smaller directory, or leave out 'recursive'",

@@ -312,10 +312,13 @@ look_parse(struct look *l, const struct watch *w, const struct look_query *q,
 /* --- doing it -------------------------------------------------------------
  */
 
-static void
+static bool
 take(void *data, const char *bytes, size_t len)
 {
-	buf_add(data, bytes, len);
+	struct buf *said = data;
+
+	buf_add(said, bytes, len);
+	return !said->full;
 }
 
 /* Why there is no word about the job. */
@@ -329,6 +332,8 @@ explain(const struct exec_result *res, const char *box, struct err *err)
 	else if (res->timed_out)
 		err_set(err, ERR_TIMEOUT, "%s did not answer within %d seconds",
 		    box, LOOK_MS / 1000);
+	else if (res->refused)
+		err_set(err, ERR_IO, "%s prints without end", box);
 	else if (res->exit_code != 0)
 		err_set(err, ERR_IO, "%s cannot tell (%d): %.300s", box,
 		    res->exit_code, res->err.data);

@@ -10,6 +10,7 @@ import os
 import stat
 import struct
 import sys
+import time
 
 INIT, OPEN, CLOSE, READ, LSTAT, FSTAT, OPENDIR, READDIR, REALPATH, STAT, \
     READLINK = 1, 3, 4, 5, 7, 8, 11, 12, 16, 17, 19
@@ -100,7 +101,41 @@ class Server:
         self.send(ATTRS, number + self.attrs(st))
         self.flag = before
 
+    def hang(self):
+        while True:
+            if "complain" in self.flaw:
+                os.write(2, b"why? \x1b[2J\n" * 100)
+            else:
+                time.sleep(600)
+
+    def lie(self, kind, number, body):
+        """True if that was the answer."""
+        if self.flaw.startswith("hang") and \
+                globals()[self.flaw.split()[-1]] == kind:
+            self.hang()
+        elif self.flaw == "tricks" and kind in (OPEN, OPENDIR):
+            self.send(STATUS, number + u32(FAILURE) + string(
+                b"\x1b]0;gotcha\x07\x1b[2J\r\x9b\xff") + string(b""))
+        elif self.flaw == "nonsense behind" and kind in (STAT, LSTAT):
+            # A name that nobody asked for, and then no packet, at once.
+            packet = bytes([NAME]) + number + u32(1) + string(b"x" * 100000) \
+                + string(b"") + u32(0)
+            sys.stdout.buffer.write(u32(len(packet)) + packet + b"\xff" * 64)
+            sys.stdout.buffer.flush()
+        elif self.flaw == "endless names" and kind == READDIR:
+            self.count = getattr(self, "count", 0) + 1
+            self.send(NAME, number + u32(500) + b"".join(
+                string(b"%0200d.%d" % (self.count, n)) + string(b"")
+                + u32(4) + u32(0o40755) for n in range(500)))
+        elif self.flaw == "attrs for all" and kind != INIT:
+            self.send(ATTRS, number + u32(4) + u32(0o40755))
+        else:
+            return False
+        return True
+
     def request(self, kind, body):
+        if self.lie(kind, body[:4], body):
+            return None
         if kind == INIT:
             return self.send(VERSION, u32(3))
         number, body = body[:4], body[4:]

@@ -1,10 +1,12 @@
 """Hosts that lie: login shells, rc files, programs, and servers that are none.
 
 Nothing of it crashes the server, holds it up, fills its memory, or writes
-anywhere but where a tool was told to.  (Hostile archives, listings and SFTP
-servers: the unit tests of unpack and farlist, and test_sftp.py.)
+anywhere but where a tool was told to.  No call is cancelled: each comes back by
+its own limits, and what is said to be done is done.  (Archives, listings and
+SFTP servers made to hurt: test_liars.py.)
 """
 
+import os
 import shutil
 import time
 
@@ -21,7 +23,9 @@ from trees import describe, write
 needs_root = pytest.mark.skipif(not ssh_servers.ROOT, reason="needs root")
 
 ANSWER_S = 90 * SLOW    # an error comes within that
-LIES_S = 2 * SLOW       # what takes longer is cancelled
+
+# A sync gives a host up that says nothing for so long.
+SILENCE = {"REMOTE_SANDBOX_SYNC_SILENCE_S": str(int(5 * SLOW))}
 
 
 def some(names, *quick):
@@ -82,14 +86,14 @@ class Host:
                     shutil.which(name) or "false"))
             (place / name).chmod(0o755)
         sshd = new_sshd(env={"PATH": "%s:/usr/bin:/bin" % place})
-        self.agent = new_agent(sshd.entry())
+        self.agent = new_agent(sshd.entry(), env=SILENCE)
         assert self.agent.good("echo hi") == "hi\n"
 
     def calls(self, number):
         """Everything that asks programs of the host."""
         up, down = self.there / "up", self.here / ("down%d" % number)
         return [
-            {"command": "echo hi"},
+            {"command": "echo hi", "timeout_s": 10},
             {"command": None, "tool": "list_sandboxes",
              "check_resources": True},
             {"command": None, "tool": "list_remote_files",
@@ -100,46 +104,69 @@ class Host:
              "local_path": str(self.here / "tree"), "remote_path": str(up)},
             {"command": None, "tool": "sync_remote_to_local",
              "local_path": str(down), "remote_path": str(self.there)},
-            {"command": "true", "tool": "exec_bash_background",
+            {"command": "echo ran >>%s" % self.ran(number),
+             "tool": "exec_bash_background",
              "session_name": "j%d" % number, "watch": False},
             {"command": None, "tool": "check_background_task",
              "tmux_session": "j%d" % (number - 1)}]
 
+    def ran(self, number):
+        return self.path / ("ran%d" % number)
+
     def suffer(self, number, name, lie):
-        """All calls under a lie; the answers that came."""
+        """All calls under a lie, and their answers, in order."""
         (self.path / "how").write_text(LIES[lie] + "\nexit 0\n")
         self.lie.write_text(name + "\n")
         calls = [self.agent.begin(**call) for call in self.calls(number)]
-        end = time.monotonic() + LIES_S
-        while time.monotonic() < end and not all(map(self.agent.over, calls)):
-            time.sleep(0.02)
-        for call in calls:
-            if not self.agent.over(call):
-                self.agent.cancel(call)
+        answers = [self.agent.end(call, ANSWER_S) for call in calls]
+        print(lie, ["%.1f s" % answer.seconds for answer in answers])
         self.lie.write_text("none\n")
-        return [self.agent.end(call) for call in calls
-                if self.agent.over(call)]
+        return answers
+
+    def check(self, number, name, answers):
+        """What they say is so, as far as only this program lies."""
+        ran, _, listed, read, up, down, started, _ = answers
+        if "stdout" in ran and ran["exit_code"] is not None:
+            assert ran["stdout"] == "hi\n", ran
+        true = describe(self.there)
+        for entry in listed.get("entries", []):
+            assert os.path.relpath(entry["path"], self.there).encode() in \
+                true, entry
+        if not read.failed and name not in ("head", "tail", "stat"):
+            assert read["content"] == "b" * 5000, read
+        if not up.failed and "problems" not in up:
+            assert describe(self.there / "up" / "a") == describe(
+                self.here / "tree" / "a")
+            assert (self.there / "up/a").read_text() == "a" * 5000, up
+        for each, what in describe(self.here / ("down%d" % number)).items():
+            if what[0] == "file" and not each.startswith(b"up"):
+                assert true[each][3] == what[3], each
+        if not started.failed and name != "tmux":
+            rsmcp.until("the job runs", self.ran(number).exists)
+        if self.ran(number).exists():
+            assert self.ran(number).read_text() == "ran\n"
+        for answer in answers:
+            assert clean(str(answer.get("error", ""))), answer
+            for problem in answer.get("problems", []):
+                assert clean(problem["problem"]), answer
 
 
+@pytest.mark.parametrize("lie", some(LIES, "tricks", "empty", "up"))
 @pytest.mark.parametrize("name", some(PROGRAMS, "find", "tar", "tmux",
                                       "nvidia-smi"))
-def test_programs_that_lie(new_sshd, new_agent, tmp_path, name):
+def test_programs_that_lie(new_sshd, new_agent, tmp_path, name, lie):
     host = Host(new_sshd, new_agent, tmp_path)
     outside = {each: what for each, what in describe(tmp_path).items()
                if each.split(b"/")[0] not in (b"sshd0", b"lie", b"how")}
-    for number, lie in enumerate(LIES, 1):
-        answers = host.suffer(number, name, lie)
-        first = answers[0] if answers else {}
-        if "stdout" in first and first["exit_code"] is not None:
-            assert first["stdout"] == "hi\n", (lie, first)
-        for answer in answers:
-            assert clean(str(answer.get("error", ""))), (lie, answer)
-        unharmed(host.agent)
-        begun = time.monotonic()
-        rsmcp.until("it works again after " + lie, lambda: host.agent.run(
-            "echo on", timeout=ANSWER_S).get("stdout") == "on\n",
-            2 * ANSWER_S)   # two shells that wait may have to be given up
-        print("%s: on after %.1f s" % (lie, time.monotonic() - begun))
+    number = 1
+    answers = host.suffer(number, name, lie)
+    host.check(number, name, answers)
+    unharmed(host.agent)
+    begun = time.monotonic()
+    rsmcp.until("it works again after " + lie, lambda: host.agent.run(
+        "echo on", timeout=ANSWER_S).get("stdout") == "on\n",
+        2 * ANSWER_S)   # two shells that wait may have to be given up
+    print("%s: on after %.1f s" % (lie, time.monotonic() - begun))
     now = describe(tmp_path)
     for each, what in outside.items():
         if what[0] == "file":
@@ -238,13 +265,15 @@ def test_a_server_that_refuses_sessions(new_agent, new_sshd, sshd):
 class Dropping(roads.Road):
     """Ends each connection at the same byte."""
 
+    kind = "cut"
+
     def __init__(self, port, after):
         self.after = after
         super().__init__(port)
 
     def take_in(self, now):
         self.heal()
-        self.arm(roads.Fault("cut", False, self.after, 0, 0))
+        self.arm(roads.Fault(self.kind, False, self.after, 600, 0))
         super().take_in(now)
 
 
@@ -259,6 +288,30 @@ def test_a_server_that_drops_in_the_handshake(new_agent, sshd, after):
         assert clean(result["error"])
         assert sshd.connections_ever() < 10
         assert agent.good("echo on", sandbox_name="good") == "on\n"
+    finally:
+        road.close()
+
+
+class Hanging(Dropping):
+    """Lets no byte behind that one through, and stays."""
+
+    kind = "freeze"
+
+
+@pytest.mark.parametrize("after", [1, 30, 1100, 1700, 2500])
+def test_a_server_that_hangs_in_the_handshake(new_agent, sshd, after):
+    road = Hanging(sshd.port, after)
+    agent = new_agent(sshd.entry("good"), sshd.entry(
+        "bad", port=road.port, connect_timeout_s=3))
+    try:
+        calls = [agent.begin("echo hi", sandbox_name="bad"),
+                 agent.begin(None, tool="list_remote_files",
+                             sandbox_name="bad")]
+        assert agent.good("echo on", sandbox_name="good") == "on\n"
+        for call in calls:
+            result = agent.end(call, ANSWER_S)
+            assert result.failed and clean(result["error"]), result
+        unharmed(agent)
     finally:
         road.close()
 

@@ -89,6 +89,8 @@ HOSTS = {
     "no perl": lambda place: programs(place / "bin", "perl"),
     "no perl, no python": lambda place: programs(
         place / "bin", "perl", "python", "pypy"),
+    "no perl, no bash": lambda place: programs(
+        place / "bin", "perl", "bash", "rbash"),
     "busybox": lambda place: busybox_only(place / "bin"),
     "bsdtar": lambda place: with_bsdtar(place / "bin"),
 }
@@ -99,6 +101,7 @@ KEPT = {
     "gnu": {},
     "no perl": {},
     "no perl, no python": {},
+    "no perl, no bash": {},
     "busybox": {"unit": NS, "dir_times": False},
     "bsdtar": {},
 }

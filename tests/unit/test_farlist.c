@@ -516,6 +516,136 @@ lets_long_names_go_by(void **state)
 	free(name);
 }
 
+/* Give it the same bytes for as long as it wants them, up to "most" times;
+ * how often it did. */
+static size_t
+feed(struct run *r, const char *head, size_t head_len, const char *bytes,
+    size_t len, size_t most)
+{
+	struct listing *l;
+	size_t n = 0;
+
+	memset(r, 0, sizeof(*r));
+	r->o = reading;
+	l = listing_new(&r->o, &r->root, &r->tree);
+	assert_true(listing_add(l, head, head_len));
+	while (n < most && listing_add(l, bytes, len))
+		n++;
+	listing_end(l, &r->err);
+	listing_free(l);
+	return n;
+}
+
+static void
+wants_no_more_of_a_list_that_makes_no_sense(void **state)
+{
+	static const char *const nonsense[] = { "f9 1 2 a", "f644 1 2 ../a" };
+	struct run r;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(feed(&r, BYTES(HEADER), nonsense[i],
+		                     strlen(nonsense[i]) + 1, 10),
+		    0);
+		says(r.err.msg, "makes no sense");
+		done(&r);
+	}
+}
+
+/* As of "yes": there is no NUL in it. */
+static void
+wants_no_more_of_a_text_without_end(void **state)
+{
+	struct run r;
+
+	(void)state;
+	assert_in_range(feed(&r, BYTES("RSMCP1\0d\0"), "y\n", 2, 10000000), 1,
+	    1 << 20);
+	says(r.err.msg, "makes no sense");
+	done(&r);
+	assert_in_range(feed(&r, BYTES(HEADER), "y\n", 2, 10000000), 1,
+	    1 << 20);
+	says(r.err.msg, "makes no sense");
+	done(&r);
+}
+
+/* Records that leave nothing in the tree end it as well. */
+static void
+wants_no_more_than_a_host_can_have(void **state)
+{
+	struct run r;
+
+	(void)state;
+	assert_in_range(feed(&r, BYTES(HEADER), BYTES("=x\0"), 20000000),
+	    1000000, 19000000);
+	assert_int_equal(r.err.code, ERR_LIMIT);
+	done(&r);
+}
+
+/* What more there is than that is not known by name: nothing is extra. */
+static void
+keeps_the_first_directories_that_cannot_be_read(void **state)
+{
+	struct run r;
+	struct buf b;
+	int i;
+
+	(void)state;
+	buf_init(&b, SIZE_MAX);
+	buf_add(&b, BYTES(HEADER));
+	for (i = 0; i < 10001; i++) {
+		buf_addf(&b, "d755 0 1 %d", i);
+		buf_addc(&b, '\0');
+		buf_addf(&b, "-%d", i);
+		buf_addc(&b, '\0');
+		if (i == 9999) {
+			struct buf whole;
+
+			buf_init(&whole, SIZE_MAX);
+			buf_add(&whole, b.data, b.len);
+			buf_add(&whole, BYTES("E0\0"));
+			read_bytes(&r, whole.data, whole.len);
+			assert_false(r.tree.partial);
+			assert_true(tree_find(&r.tree, "9999")->unread);
+			buf_free(&whole);
+			done(&r);
+		}
+	}
+	buf_add(&b, BYTES("E0\0"));
+	read_bytes(&r, b.data, b.len);
+	assert_true(r.tree.partial);
+	assert_true(tree_find(&r.tree, "9999")->unread);
+	assert_int_equal(r.tree.count, 10001);
+	buf_free(&b);
+	done(&r);
+}
+
+/* Long names of which only the first are wanted fill no memory either. */
+static void
+names_have_a_limit_in_bytes(void **state)
+{
+	char *dir = repeated("0123456789012345678901234567890123456789/", 1200);
+	struct buf b;
+	struct run r;
+	int i;
+
+	(void)state;
+	reading.max_entries = 20000;
+	buf_init(&b, SIZE_MAX);
+	for (i = 0; i < 1000; i++) {
+		buf_addf(&b, "f644 1 2 %s%d", dir, i);
+		buf_addc(&b, '\0');
+	}
+	assert_int_equal(feed(&r, BYTES(HEADER), b.data, b.len, 10), 0);
+	assert_int_equal(r.err.code, ERR_LIMIT);
+	assert_true(r.tree.count < 1000);
+	reading.max_entries = 0;
+	buf_free(&b);
+	free(dir);
+	done(&r);
+}
+
 int
 main(void)
 {
@@ -532,6 +662,12 @@ main(void)
 		cmocka_unit_test(marks_what_could_not_be_read),
 		cmocka_unit_test(says_what_it_may_not),
 		cmocka_unit_test(lets_long_names_go_by),
+		cmocka_unit_test(wants_no_more_of_a_list_that_makes_no_sense),
+		cmocka_unit_test(wants_no_more_of_a_text_without_end),
+		cmocka_unit_test(wants_no_more_than_a_host_can_have),
+		cmocka_unit_test(
+		    keeps_the_first_directories_that_cannot_be_read),
+		cmocka_unit_test(names_have_a_limit_in_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
