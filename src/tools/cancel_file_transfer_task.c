@@ -56,7 +56,7 @@ lives(struct cancelling *c)
 	struct ident who;
 	bool working = transfer_worker(&c->row, &who);
 
-	if (who.pid != 0)
+	if (working && who.pid != 0)
 		c->who = who;
 	return working || (c->who.pid != 0 && ident_alive(&c->who));
 }
