@@ -332,7 +332,9 @@ static const char lease_text[] =
     "echo \"k $a `eval \"$E\"`\" ) & ;; esac; done; "
     "exec </dev/null >/dev/null; set +f; "
     "A=0 B=0 G=50; for j in 1 2 3 4; do W=1; eval \"$K\"; G=0; "
-    "sleep 0.2 || sleep 1; done";
+    "sleep 0.2 || sleep 1; done; "
+    "( for j in 1 2 3 4 5 6 7 8 9 10; do sleep 1; "
+    "W=3; [ -z \"`m`\" ] || { W=1; eval \"$K\"; }; done ) &";
 
 void
 script_lease(struct buf *out, const char *token, const char *link_id,

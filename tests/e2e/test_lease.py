@@ -7,6 +7,7 @@ import os
 import pathlib
 import secrets
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -154,3 +155,19 @@ def test_silence_in_the_middle(new_lease, new_tag, tmp_path):
     """A link that is frozen is so at any byte."""
     ends_all([(said, new_lease("bash", S="3")) for said in CUT], new_tag,
              tmp_path / "ran", cut=False)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_process_that_shows_late(new_lease, tag, shell):
+    """One that is just becoming another program has no environment to be
+    known by, and on a busy host for seconds: here, until the lease is gone."""
+    lease = new_lease(shell)
+    hidden = subprocess.Popen(
+        ["sh", "-c", "read x; RSMCP_CALL=$0 exec sleep $1", lease.mark,
+         str(tag)], stdin=subprocess.PIPE)
+    lease.cut()
+    assert lease.process.wait(rsmcp.PATIENCE_S) == 0
+    # Nobody who waits for its output waits for those that look on.
+    assert lease.process.stdout.read() == b""
+    hidden.stdin.close()
+    assert hidden.wait(rsmcp.PATIENCE_S) in (-signal.SIGTERM, -signal.SIGKILL)
