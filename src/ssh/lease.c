@@ -291,24 +291,46 @@ lease_ping(struct lease *l, const struct until *until, struct err *err)
 	return rc;
 }
 
+/* Whether this line is there already. */
+static bool
+heard(struct lease *l, const char *word)
+{
+	bool there;
+
+	pthread_mutex_lock(&l->lock);
+	there = take_line(l, word, NULL);
+	pthread_mutex_unlock(&l->lock);
+	return there;
+}
+
+/* Behind the kill goes a ping: once that is answered, the kill has begun. */
 int
 lease_end(struct lease *l, const struct lease_kill *kill, struct buf *left,
     const struct until *until, struct err *err)
 {
-	unsigned n = next_number(l);
-	struct buf line, word;
+	unsigned n = next_number(l), begun = next_number(l);
+	struct until longer = *until;
+	struct buf line, word, ping;
+	bool busy;
 	int rc;
 
 	buf_init(&line, 256);
 	buf_init(&word, 64);
-	buf_addf(&line, "k %u %s %ld %ld %d\n", n, kill->mark, kill->waiter,
-	    kill->shell, kill->grace_ms / 10);
+	buf_init(&ping, 64);
+	buf_addf(&line, "k %u %s %ld %ld %d\np %u\n", n, kill->mark,
+	    kill->waiter, kill->shell, kill->grace_ms / 10, begun);
 	buf_addf(&word, "k %u ", n);
+	buf_addf(&ping, "p %u ", begun);
+	longer.deadline += kill->busy_ms;
 	rc = say(l, &line, err);
 	if (rc == 0)
 		rc = wait_line(l, word.data, left, until, err);
+	busy = heard(l, ping.data);
+	if (rc == -1 && err->code == ERR_TIMEOUT && busy)
+		rc = wait_line(l, word.data, left, &longer, err);
 	buf_free(&line);
 	buf_free(&word);
+	buf_free(&ping);
 	return rc;
 }
 

@@ -57,6 +57,7 @@ struct lease_kill {
 	const char *mark;
 	long waiter, shell;
 	int grace_ms; /* between TERM and KILL */
+	int busy_ms;  /* so much longer than "until", if it is at it then */
 };
 
 /* End it.  "left" gets what is still there: "pid:command ...", or nothing. */

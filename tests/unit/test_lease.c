@@ -141,6 +141,61 @@ nothing_is_said_behind_half_a_word(void **state)
 	free(text);
 }
 
+static int
+end_command(int ms, int busy_ms, struct err *err)
+{
+	struct lease_kill kill = { .mark = "m.1.", .busy_ms = busy_ms };
+	struct until until = until_in(ms);
+	struct buf left;
+	int rc;
+
+	buf_init(&left, 64);
+	rc = lease_end(lease, &kill, &left, &until, err);
+	buf_free(&left);
+	return rc;
+}
+
+static void *
+end_late(void *nothing)
+{
+	struct until until = until_in(4L * SOON_MS);
+	struct err err;
+
+	until_poll(&until, NULL, 0, &err);
+	answer("k 1 \n");
+	return nothing;
+}
+
+/* The answer to the ping behind it tells that. */
+static void
+a_kill_that_has_begun_gets_more_time(void **state)
+{
+	pthread_t thread;
+	struct err err;
+
+	(void)state;
+	buf_adds(&lease->seen, "p 2 .\n");
+	assert_int_equal(pthread_create(&thread, NULL, end_late, NULL), 0);
+	assert_int_equal(end_command(SOON_MS, LATE_MS, &err), 0);
+	pthread_join(thread, NULL);
+	buf_adds(&lease->seen, "p 4 .\n");
+	assert_int_equal(end_command(SOON_MS, SOON_MS, &err), -1);
+	assert_int_equal(err.code, ERR_TIMEOUT);
+	assert_int_equal(lease->seen.len, 0);
+}
+
+static void
+one_of_which_nothing_is_heard_does_not(void **state)
+{
+	int64_t begun = clock_ms();
+	struct err err;
+
+	(void)state;
+	assert_int_equal(end_command(SOON_MS, 2 * LATE_MS, &err), -1);
+	assert_int_equal(err.code, ERR_TIMEOUT);
+	assert_true(clock_ms() - begun < LATE_MS);
+}
+
 int
 main(void)
 {
@@ -149,6 +204,8 @@ main(void)
 		TEST(an_answer_that_comes_too_late_is_nobodys),
 		TEST(the_rest_of_a_stale_answer_is_none),
 		TEST(nothing_is_said_behind_half_a_word),
+		TEST(a_kill_that_has_begun_gets_more_time),
+		TEST(one_of_which_nothing_is_heard_does_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
