@@ -19,9 +19,11 @@
 #define SLOWEST_BYTES_MS 20 /* a link of 20 kB a second */
 
 /* A reply comes within two seconds after deadline and grace: this long to know
- * that all is gone and to get the last output, which may take so much of it. */
+ * that all is gone and to get the last output, which may take so much of it.  A
+ * host that answers, and is so busy that it takes longer, gets more time. */
 #define END_MS 1900
 #define DRAIN_MS 1000
+#define BUSY_MS 8000
 
 /* A command under way. */
 struct run {
@@ -220,6 +222,7 @@ kill_command(struct run *r, const struct until *until)
 		.waiter = r->waiter,
 		.shell = r->pid,
 		.grace_ms = r->req->grace_ms,
+		.busy_ms = BUSY_MS,
 	};
 	struct err err;
 
@@ -239,14 +242,16 @@ stop_command(struct run *r, enum err_code why)
 	struct until end = until_in(r->req->grace_ms + (int64_t)END_MS);
 	struct until drain;
 	struct err err;
+	int ms;
 
 	r->stopping = true;
 	r->res->timed_out = why == ERR_TIMEOUT;
 	r->res->cancelled = why == ERR_CANCELLED;
 	r->res->refused = why == ERR_LIMIT;
 	kill_command(r, &end);
+	ms = r->res->verified == VERIFIED_NO ? 0 : DRAIN_MS;
 	drain =
-	    until_within(&end, r->res->verified == VERIFIED_NO ? 0 : DRAIN_MS);
+	    clock_ms() < end.deadline ? until_within(&end, ms) : until_in(ms);
 	attend(r, &drain, &err);
 	r->res->state =
 	    r->res->verified == VERIFIED_NO ? EXEC_MAY_BE_RUNNING : EXEC_KILLED;

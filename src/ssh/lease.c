@@ -38,6 +38,14 @@ ended(struct lease *l, struct err *err)
 	return -1;
 }
 
+/* With the lock held: forget the first so many bytes. */
+static void
+drop_stale(struct lease *l, size_t len)
+{
+	l->torn = l->seen.data[len - 1] != '\n';
+	buf_drop(&l->seen, len);
+}
+
 /* With the lock held, before and after: wait for bytes and add them. */
 static int
 read_more(struct lease *l, const struct until *until, struct err *err)
@@ -64,7 +72,7 @@ read_more(struct lease *l, const struct until *until, struct err *err)
 		    ? 0
 		    : err_sys(err, "cannot read from the link");
 	if (l->standing && l->seen.len > STALE_MAX)
-		buf_drop(&l->seen, l->seen.len - STALE_MAX / 2);
+		drop_stale(l, l->seen.len - STALE_MAX / 2);
 	buf_add(&l->seen, text, (size_t)n);
 	if (l->seen.full)
 		return err_set(err, ERR_LIMIT,
@@ -81,7 +89,8 @@ find_line(const struct lease *l, const char *word)
 	size_t n = strlen(word);
 
 	while ((at = memmem(at, (size_t)(end - at), word, n)) != NULL) {
-		if (!l->standing || at == l->seen.data || at[-1] == '\n')
+		if (!l->standing ||
+		    (at == l->seen.data ? !l->torn : at[-1] == '\n'))
 			return l->seen.data + (at - l->seen.data);
 		at++;
 	}
@@ -135,7 +144,7 @@ wait_line(struct lease *l, const char *word, struct buf *rest,
 #define SAY_MS 2000
 
 static int
-write_all(struct lease *l, const char *at, size_t len, struct err *err)
+write_rest(struct lease *l, const char *at, size_t len, struct err *err)
 {
 	struct until soon = until_in(SAY_MS);
 	struct pollfd p = { .fd = l->ch.in, .events = POLLOUT };
@@ -155,13 +164,26 @@ write_all(struct lease *l, const char *at, size_t len, struct err *err)
 	return 0;
 }
 
+/* While "saying" is held.  What follows half a word would be taken for the rest
+ * of it, so then nothing does. */
+static int
+write_all(struct lease *l, const struct buf *text, struct err *err)
+{
+	if (l->garbled)
+		return err_set(err, ERR_IO, "the link was lost");
+	if (write_rest(l, text->data, text->len, err) == 0)
+		return 0;
+	l->garbled = true;
+	return -1;
+}
+
 static int
 say(struct lease *l, const struct buf *line, struct err *err)
 {
 	int rc;
 
 	pthread_mutex_lock(&l->saying);
-	rc = write_all(l, line->data, line->len, err);
+	rc = write_all(l, line, err);
 	pthread_mutex_unlock(&l->saying);
 	return rc;
 }
@@ -269,24 +291,46 @@ lease_ping(struct lease *l, const struct until *until, struct err *err)
 	return rc;
 }
 
+/* Whether this line is there already. */
+static bool
+heard(struct lease *l, const char *word)
+{
+	bool there;
+
+	pthread_mutex_lock(&l->lock);
+	there = take_line(l, word, NULL);
+	pthread_mutex_unlock(&l->lock);
+	return there;
+}
+
+/* Behind the kill goes a ping: once that is answered, the kill has begun. */
 int
 lease_end(struct lease *l, const struct lease_kill *kill, struct buf *left,
     const struct until *until, struct err *err)
 {
-	unsigned n = next_number(l);
-	struct buf line, word;
+	unsigned n = next_number(l), begun = next_number(l);
+	struct until longer = *until;
+	struct buf line, word, ping;
+	bool busy;
 	int rc;
 
 	buf_init(&line, 256);
 	buf_init(&word, 64);
-	buf_addf(&line, "k %u %s %ld %ld %d\n", n, kill->mark, kill->waiter,
-	    kill->shell, kill->grace_ms / 10);
+	buf_init(&ping, 64);
+	buf_addf(&line, "k %u %s %ld %ld %d\np %u\n", n, kill->mark,
+	    kill->waiter, kill->shell, kill->grace_ms / 10, begun);
 	buf_addf(&word, "k %u ", n);
+	buf_addf(&ping, "p %u ", begun);
+	longer.deadline += kill->busy_ms;
 	rc = say(l, &line, err);
 	if (rc == 0)
 		rc = wait_line(l, word.data, left, until, err);
+	busy = heard(l, ping.data);
+	if (rc == -1 && err->code == ERR_TIMEOUT && busy)
+		rc = wait_line(l, word.data, left, &longer, err);
 	buf_free(&line);
 	buf_free(&word);
+	buf_free(&ping);
 	return rc;
 }
 
@@ -303,7 +347,7 @@ say_script(struct lease *l, unsigned n, const struct lease_script *script,
 	if (common != NULL && !l->defined)
 		buf_addf(&line, "d 0 %zu\n%s", strlen(common), common);
 	buf_addf(&line, "x %u %zu\n%s", n, strlen(script->text), script->text);
-	rc = write_all(l, line.data, line.len, err);
+	rc = write_all(l, &line, err);
 	if (common != NULL && rc == 0)
 		l->defined = true;
 	pthread_mutex_unlock(&l->saying);

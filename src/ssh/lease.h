@@ -27,12 +27,14 @@ struct lease {
 	pthread_mutex_t lock; /* guards the rest */
 	struct gate gate;     /* there is more to look at */
 	struct buf seen;      /* lines that nobody has taken yet */
+	bool torn;            /* the first of them lacks its beginning */
 	bool reading;         /* somebody reads */
 	unsigned asked;
 	unsigned users;
 
 	pthread_mutex_t saying; /* what one says is not cut by another */
 	bool defined;           /* it has the definitions; guarded by that */
+	bool garbled;           /* it got half a word; the same */
 };
 
 /* Ask for the channel; see that it is open (ERR_LIMIT if the master has no
@@ -55,6 +57,7 @@ struct lease_kill {
 	const char *mark;
 	long waiter, shell;
 	int grace_ms; /* between TERM and KILL */
+	int busy_ms;  /* so much longer than "until", if it is at it then */
 };
 
 /* End it.  "left" gets what is still there: "pid:command ...", or nothing. */

@@ -290,41 +290,52 @@ const char script_left[] =
  * back the trap that answers for one that ends without a word: to collect its
  * output would take another process, and its end.
  *
- * The end of its input, or silence, ends the rest; half a second to go in peace
- * is what srun needs to give its nodes back.  "read -t" is there in bash
- * alone; elsewhere only the end is noticed.  From 5.2 on it goes by the time of
- * day: once that is set forward, it gives up in the middle of a line that has
- * just come.  So the time since boot (t) tells whether it was silent, and what
- * was read of the line is kept (l).  A word from us may come with the end of
- * the link, and the answer to it must not be the end of the lease: no SIGPIPE.
- * A process that is just becoming another program shows no environment for that
- * moment: so it looks again for a second.
+ * The end of its input, or silence, ends the rest, also in the middle of a
+ * text, of which nothing is run then; half a second to go in peace is what srun
+ * needs to give its nodes back.  "read -t" is there in bash alone; elsewhere
+ * only the end is noticed.  From 5.2 on it goes by the time of day: once that
+ * is set forward, it gives up in the middle of a line that has just come.  So
+ * the time since boot (t) tells whether it was silent or has to go on (y), and
+ * what was read of the line is kept (l).  e() reads a text, in bytes.  A word
+ * from us may come with the end of the link, and the answer to it must not be
+ * the end of the lease: no SIGPIPE.  A process that is just becoming another
+ * program shows no environment for that moment, which lasts on a busy host: so
+ * it looks again for a second; and once a second for ten more, in a process
+ * that nobody waits for.
  */
 static const char lease_text[] =
     "exec 2>/dev/null; trap \"\" HUP PIPE; "
-    "o=; [ -z \"$BASH_VERSION\" ] || o=\"-t $S\"; "
+    "o=; [ -z \"$BASH_VERSION\" ] || o=-t$S; "
     "t() { u=; [ ! -r /proc/uptime ] || read -r u </proc/uptime; "
     "u=${u%%.*}; }; "
+    "y() { [ $1 -gt 128 ] && t && [ -n \"$u\" ] && "
+    "[ $((u-i)) -lt $((S-1)) ]; }; "
+    "case $BASH_VERSION in 4.[1-9]*|[5-9].*|[1-9][0-9].*) "
+    "e() { local LC_ALL=C IFS= n; c=; "
+    "while n=$(($1-${#c})); [ $n -gt 0 ]; do "
+    "read -r $o -N $n q; s=$?; c=$c$q; "
+    "[ $s = 0 ] || y $s || return 1; done; };; "
+    "*) e() { c=`dd bs=1 count=$1; echo x`; c=${c%x}; "
+    "[ `printf %s \"$c\" | wc -c` -eq $1 ]; };; esac; "
     "echo \"$T\"; P=$M; X=; Y=; l=; t; i=$u; set -f; "
     "while :; do IFS= read -r $o q; s=$?; l=$l$q; "
-    "if [ $s -gt 128 ]; then t; "
-    "[ -n \"$u\" ] && [ $((u-i)) -lt $((S-1)) ] && continue; fi; "
+    "if y $s; then continue; fi; "
     "[ $s = 0 ] || break; set -- $l; q=$1 a=$2 b=$3 s=$4 f=$5 g=$6; set --; "
     "l=; t; i=$u; case $q in "
     "p) echo \"p $a .\";; "
     "r) X=\"$X $a\"; Y=\"$Y $b\";; "
-    "d|x) if [ -n \"$BASH_VERSION\" ]; then "
-    "LC_ALL=C IFS= read -r -N \"$b\" c; "
-    "else c=`dd bs=1 count=$b 2>/dev/null; echo x`; c=${c%x}; fi; "
-    "if [ $q = d ]; then eval \"$c\"; continue; fi; "
-    "( trap - HUP PIPE; exec </dev/null; set +f; unset -f t; "
+    "d) e $b || break; eval \"$c\";; "
+    "x) e $b || break; "
+    "( trap - HUP PIPE; exec </dev/null; set +f; unset -f t y e; "
     "unset T K E M S P X Y Z o l i u; "
     "A=\"x $a \"; trap 'echo \"$A\"' 0; eval \"$c\" ) & ;; "
     "k) ( exec </dev/null; set +f; M=$b A=$s B=$f G=$g W= X= Y=; eval \"$K\"; "
     "echo \"k $a `eval \"$E\"`\" ) & ;; esac; done; "
     "exec </dev/null >/dev/null; set +f; "
     "A=0 B=0 G=50; for j in 1 2 3 4; do W=1; eval \"$K\"; G=0; "
-    "sleep 0.2 || sleep 1; done";
+    "sleep 0.2 || sleep 1; done; "
+    "( for j in 1 2 3 4 5 6 7 8 9 10; do sleep 1; "
+    "W=3; [ -z \"`m`\" ] || { W=1; eval \"$K\"; }; done ) &";
 
 void
 script_lease(struct buf *out, const char *token, const char *link_id,

@@ -22,6 +22,7 @@ import sshd as ssh_servers
 
 GRACE_S = 2     # between TERM and KILL
 END_S = 2       # a reply comes so long after deadline and grace, at most
+BUSY_S = 8      # or this much later, from a host that is busy with a dozen
 
 
 class Agent:
