@@ -25,15 +25,18 @@ files_of()
 	dispatch) echo mcp/dispatch mcp/methods mcp/tools mcp/prompts \
 		mcp/resources ;;
 	edit) echo config/jsonc config/jsoncscan config/toml config/tomlscan ;;
+	event) echo watch/event ;;
 	explain) echo ssh/explain ;;
 	farread) echo ssh/farread ssh/cut ;;
 	frame) echo mcp/frame_in ;;
 	joblog) echo tools/expression tools/jobs ;;
 	listing) echo sync/listing ;;
+	login) echo ssh/askpass ssh/hostkeys ssh/target ;;
 	look) echo watch/look watch/step ;;
 	mux) echo ssh/mux ;;
 	plan) echo sync/plan ;;
 	probe) echo ssh/probe ;;
+	ready) echo ssh/shell ssh/lease ;;
 	resource_uri) echo tools/resource_uri ;;
 	rpc) echo mcp/rpc base/decode ;;
 	rules) echo sync/rules sync/glob sync/gitignore sync/wild ;;
@@ -41,7 +44,9 @@ files_of()
 	slurm) echo job/slurm job/cluster ;;
 	sshhost) echo config/sshhost ;;
 	status) echo job/start job/look ;;
+	sums) echo sync/sums sync/farignore ;;
 	survey) echo ssh/survey ssh/handshake config/sshnames ;;
+	tame) echo ssh/tame ;;
 	unpack) echo sync/unpack ;;
 	utf8) echo base/utf8 ;;
 	*) return 1 ;;

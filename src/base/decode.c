@@ -13,6 +13,10 @@ guard(const char *text, size_t len, struct err *err)
 	for (i = 0; i < len; i++) {
 		char c = text[i];
 
+		/* jansson reads over one that stands behind a number. */
+		if (c == '\0')
+			return err_set(err, ERR_INVALID,
+			    "not valid JSON: it holds a NUL byte");
 		if (in_string) {
 			if (c == '\\')
 				i++;

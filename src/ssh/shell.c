@@ -18,6 +18,7 @@
 /* Noise of rc files before we come to speak; more is not an rc file. */
 #define NOISE_MAX ((size_t)4 << 20)
 #define LINE_MAX_BYTES 512
+#define TIME_MAX_S (INT64_MAX / 10000) /* such a clock can be reckoned with */
 
 void
 shell_free(struct shell *s)
@@ -173,7 +174,9 @@ shell_parse_ready(struct buf *seen, const char *mark, long *pid, long *waiter,
 	/* NOLINTNEXTLINE(cert-err34-c): checked by the count */
 	rc = sscanf(at + strlen(mark), " %ld %ld %" SCNd64, pid, waiter, time);
 	buf_drop(seen, (size_t)(nl - seen->data) + 1);
-	return rc == 3 && *pid > 1 && *waiter > 1 ? 0 : -1;
+	if (rc != 3 || *pid <= 1 || *waiter <= 1)
+		return -1;
+	return *time >= 0 && *time <= TIME_MAX_S ? 0 : -1;
 }
 
 static int

@@ -34,6 +34,18 @@ refused(const char *text, size_t len, enum err_code code)
 }
 
 static void
+a_nul_is_no_space(void **state)
+{
+	static const char text[] = "{\"x\": 0\0, \"y\": 1}";
+
+	(void)state;
+	says(refused(text, sizeof(text) - 1, ERR_INVALID), "NUL");
+	says(refused("1\0", 2, ERR_INVALID), "NUL");
+	says(refused("[\"a\0b\"]", 7, ERR_INVALID), "NUL");
+	json_decref(accepted("[\"a\\u0000b\"]", 12));
+}
+
+static void
 any_value_may_stand_at_the_top(void **state)
 {
 	static const char *const texts[] = { "{}", "[]", "null", "true", "17",
@@ -254,6 +266,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_nul_is_no_space),
 		cmocka_unit_test(any_value_may_stand_at_the_top),
 		cmocka_unit_test(exactly_the_given_bytes_are_read),
 		cmocka_unit_test(what_is_not_json_is_refused_with_its_place),

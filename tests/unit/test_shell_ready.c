@@ -117,7 +117,8 @@ nonsense_behind_the_mark_is_refused(void **state)
 	static const char *const wrong[] = { MARK "\n", MARK " \n",
 		MARK " x y z\n", MARK " 5\n", MARK " 5 6\n", MARK " 5 x 7\n",
 		MARK " 0 6 7\n", MARK " 5 0 7\n", MARK " -5 6 7\n",
-		MARK " 1 6 7\n", MARK " 5 1 7\n", MARK " 5 6 x\n" };
+		MARK " 1 6 7\n", MARK " 5 1 7\n", MARK " 5 6 x\n",
+		MARK " 5 6 -1\n", MARK " 5 6 9223372036854775807\n" };
 	size_t i;
 
 	(void)state;
