@@ -30,8 +30,8 @@ A_WORLD = 40        # scenarios in one world, then a new one is made
 LONGEST_S = 20      # what is not over by then waits for what broke
 TRIES = 4           # for a scenario whose faults hit nothing
 # Below these shares, of so many at least, a run proves little and fails.
-ENOUGH = 20
-HIT, HIT_OF_A_KIND = 0.9, 0.5
+ENOUGH = 50
+HIT, HIT_OF_A_KIND = 0.9, 0.4
 
 
 class Break:
@@ -303,8 +303,8 @@ def gather(answers, count, seed):
         print("%7d %-9s %s" % (times, kind, outcome))
     for kind, times in sorted(faults.items()):
         print("%7d of %3d %s hit" % (hits[kind], times, kind))
-    print("%d scenarios of seed %s, %d faults, of which %d hit, %d wrong" % (
-        done, seed, faults.total(), hits.total(), bad))
+    print("%d scenarios of seed %s, %d of them hit, by %d of %d faults; "
+          "%d wrong" % (done, seed, hit, hits.total(), faults.total(), bad))
     idle = misses(done, hit, faults, hits)
     for each in idle:
         print("too little was hit: " + each)
