@@ -109,19 +109,25 @@ class Scenario:
         self.label = "%s:%d" % (seed, number)
         self.number = number
         self.wrong = []
+        self.with_link = True
         self.works = []         # those of all tries
         self.breaks = []        # those of the last one
 
     def play(self, world):
         """Again with sooner faults, if none hit."""
         for times in range(TRIES):
-            self.attempt(world, times)
+            try:
+                self.attempt(world, times)
+            except AssertionError as e:
+                self.wrong.append("before it began: %s" % e)
             if self.wrong or any(each.hit for each in self.breaks):
                 break
 
     def attempt(self, world, times):
         import works
         dice = random.Random(self.label)
+        self.with_link = dice.random() < 0.75
+        world.ready(self.with_link)
         kinds = [dice.choice(works.KINDS)
                  for _ in range(dice.choice([1, 1, 2, 4]))]
         now = [kind(world, random.Random(dice.random()), "s%dw%d%s" % (
@@ -177,8 +183,9 @@ class Scenario:
                 mend()
 
     def __str__(self):
-        return "%s [%s] under %s" % (
+        return "%s [%s]%s under %s" % (
             self.label, ", ".join(type(work).__name__ for work in self.works),
+            "" if self.with_link else " without a link",
             "; ".join(map(str, self.breaks)))
 
 

@@ -73,6 +73,9 @@ class Liar:
     def heal(self):
         pass
 
+    def ready(self, with_link):
+        pass
+
 
 @pytest.fixture
 def liar(tmp_path, monkeypatch):
@@ -552,6 +555,9 @@ class Still:
     def heal(self):
         self.road.heal()
 
+    def ready(self, with_link):
+        pass
+
 
 def played(monkeypatch, takes, number):
     world = Still(takes)
@@ -615,6 +621,16 @@ def test_a_scenario_is_the_same_again(monkeypatch):
             == [each.dice.random() for each in again.breaks]
         assert [work.dice.random() for work in one.works] \
             == [work.dice.random() for work in again.works]
+
+
+def test_a_sandbox_that_cannot_be_used_any_more(monkeypatch):
+    def ready(self, with_link):
+        raise AssertionError("waited in vain")
+
+    monkeypatch.setattr(Still, "ready", ready)
+    scenario, _ = played(monkeypatch, 0, 1)
+    assert len(scenario.wrong) == 1 and "waited in vain" in scenario.wrong[0]
+    assert str(scenario)
 
 
 def test_later_attempts_break_sooner():
