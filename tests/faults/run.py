@@ -30,8 +30,8 @@ A_WORLD = 40        # scenarios in one world, then a new one is made
 LONGEST_S = 20      # what is not over by then waits for what broke
 TRIES = 4           # for a scenario whose faults hit nothing
 # Below these shares, of so many at least, a run proves little and fails.
-ENOUGH = 20
-HIT, HIT_OF_A_KIND = 0.9, 0.5
+ENOUGH = 50
+HIT, HIT_OF_A_KIND = 0.9, 0.4
 
 
 class Break:
@@ -109,19 +109,25 @@ class Scenario:
         self.label = "%s:%d" % (seed, number)
         self.number = number
         self.wrong = []
+        self.with_link = True
         self.works = []         # those of all tries
         self.breaks = []        # those of the last one
 
     def play(self, world):
         """Again with sooner faults, if none hit."""
         for times in range(TRIES):
-            self.attempt(world, times)
+            try:
+                self.attempt(world, times)
+            except AssertionError as e:
+                self.wrong.append("before it began: %s" % e)
             if self.wrong or any(each.hit for each in self.breaks):
                 break
 
     def attempt(self, world, times):
         import works
         dice = random.Random(self.label)
+        self.with_link = dice.random() < 0.75
+        world.ready(self.with_link)
         kinds = [dice.choice(works.KINDS)
                  for _ in range(dice.choice([1, 1, 2, 4]))]
         now = [kind(world, random.Random(dice.random()), "s%dw%d%s" % (
@@ -177,8 +183,9 @@ class Scenario:
                 mend()
 
     def __str__(self):
-        return "%s [%s] under %s" % (
+        return "%s [%s]%s under %s" % (
             self.label, ", ".join(type(work).__name__ for work in self.works),
+            "" if self.with_link else " without a link",
             "; ".join(map(str, self.breaks)))
 
 
@@ -303,8 +310,8 @@ def gather(answers, count, seed):
         print("%7d %-9s %s" % (times, kind, outcome))
     for kind, times in sorted(faults.items()):
         print("%7d of %3d %s hit" % (hits[kind], times, kind))
-    print("%d scenarios of seed %s, %d faults, of which %d hit, %d wrong" % (
-        done, seed, faults.total(), hits.total(), bad))
+    print("%d scenarios of seed %s, %d of them hit, by %d of %d faults; "
+          "%d wrong" % (done, seed, hit, hits.total(), faults.total(), bad))
     idle = misses(done, hit, faults, hits)
     for each in idle:
         print("too little was hit: " + each)

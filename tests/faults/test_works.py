@@ -73,6 +73,9 @@ class Liar:
     def heal(self):
         pass
 
+    def ready(self, with_link):
+        pass
+
 
 @pytest.fixture
 def liar(tmp_path, monkeypatch):
@@ -552,6 +555,9 @@ class Still:
     def heal(self):
         self.road.heal()
 
+    def ready(self, with_link):
+        pass
+
 
 def played(monkeypatch, takes, number):
     world = Still(takes)
@@ -584,14 +590,22 @@ def test_a_road_that_carries_nothing_is_not_broken(monkeypatch):
 
 
 def test_a_fault_that_hits_is_not_tried_again(monkeypatch):
-    seen = 0
+    went = []
+    attempt = run.Scenario.attempt
+
+    def seen(scenario, world, times):
+        attempt(scenario, world, times)
+        went[-1].append(any(each.hit for each in scenario.breaks))
+
+    monkeypatch.setattr(run.Scenario, "attempt", seen)
     for number in range(30):
+        went.append([])
         scenario, world = played(monkeypatch, 5, number)
-        [*hit] = [each for each in scenario.breaks if each.hit]
-        assert not hit or not any("-" in work.name for work in scenario.works)
-        assert all(world.struck.count(each.kind) > 2 for each in hit)
-        seen += len(hit)
-    assert seen
+        assert all(world.struck.count(each.kind) > 2
+                   for each in scenario.breaks if each.hit)
+        assert not any(went[-1][:-1])
+        assert went[-1][-1] or len(went[-1]) == run.TRIES
+    assert any(each[-1] for each in went)
 
 
 def test_a_scenario_is_the_same_again(monkeypatch):
@@ -607,6 +621,16 @@ def test_a_scenario_is_the_same_again(monkeypatch):
             == [each.dice.random() for each in again.breaks]
         assert [work.dice.random() for work in one.works] \
             == [work.dice.random() for work in again.works]
+
+
+def test_a_sandbox_that_cannot_be_used_any_more(monkeypatch):
+    def ready(self, with_link):
+        raise AssertionError("waited in vain")
+
+    monkeypatch.setattr(Still, "ready", ready)
+    scenario, _ = played(monkeypatch, 0, 1)
+    assert len(scenario.wrong) == 1 and "waited in vain" in scenario.wrong[0]
+    assert str(scenario)
 
 
 def test_later_attempts_break_sooner():
@@ -628,19 +652,19 @@ def gathered(capsys, *answers):
 
 
 def test_a_run_whose_faults_hit_nothing_fails(capsys):
-    good = [("a", [], [("cut", True)], [])] * 19
-    miss = ("b", [], [("cut", False)], [])
-    assert gathered(capsys, *good, miss)[0] == 0
-    status, said = gathered(capsys, *good, miss, miss, miss)
-    assert status == 1 and "too little was hit: 19 of 22 scenarios" in said
+    good = [("a", [], [("cut", True)], [])] * 45
+    miss = [("b", [], [("cut", False)], [])]
+    assert gathered(capsys, *good, *5 * miss)[0] == 0
+    status, said = gathered(capsys, *good, *6 * miss)
+    assert status == 1 and "too little was hit: 45 of 51 scenarios" in said
     assert gathered(capsys)[0] == 1         # none at all
 
 
 def test_a_kind_of_fault_that_hits_nothing_fails_the_run():
-    faults = collections.Counter(cut=100, db_locked=20, disk_full=19)
-    hits = collections.Counter(cut=100, db_locked=9)
-    assert run.misses(100, 100, faults, hits) == ["db_locked, 9 of 20"]
-    hits["db_locked"] = 10
+    faults = collections.Counter(cut=100, db_locked=50, disk_full=49)
+    hits = collections.Counter(cut=100, db_locked=19)
+    assert run.misses(100, 100, faults, hits) == ["db_locked, 19 of 50"]
+    hits["db_locked"] = 20
     assert run.misses(100, 100, faults, hits) == []
 
 

@@ -4,6 +4,7 @@ and everything that can be broken about them but the road.
 
 import contextlib
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -246,11 +247,15 @@ class World:
         return nothing if any(done) else None
 
     def workers(self):
+        mark = b"RSMCP_TEST=%s\0" % os.fsencode(self.home.path)
         found = []
-        for pid in self.home.processes():
+        for pid in ssh_servers.pids():
             with contextlib.suppress(OSError):
+                # They live for moments: who looks longer finds none.
                 if b"\0transfer-worker\0" in pathlib.Path(
-                        "/proc/%d/cmdline" % pid).read_bytes():
+                        "/proc/%d/cmdline" % pid).read_bytes() \
+                        and mark in pathlib.Path(
+                        "/proc/%d/environ" % pid).read_bytes() + b"\0":
                     found.append(pid)
         return found
 
@@ -303,6 +308,22 @@ class World:
         return nothing
 
     # And all is well again.
+
+    def ready(self, with_link):
+        """Commands run; a login that failed may have to wait for that.
+        Without a link, the next call has to log in."""
+        def runs():
+            self.last = self.call("exec_bash", "true")
+            return not self.last.failed and self.last["exit_code"] == 0
+        try:
+            wait("commands run", runs)
+        except AssertionError as e:
+            raise AssertionError("%s: %r" % (e, self.last)) from None
+        if not with_link:
+            masters = self.home.masters()
+            self.kill(masters)
+            wait("there is no link",
+                 lambda: all(rsmcp.gone(pid) for pid in masters))
 
     def heal(self):
         self.road.heal()
