@@ -91,12 +91,12 @@ class Host:
         assert not self.agent.run(
             "exit 3", tool="exec_bash_background", session_name="before",
             watch=False).failed
-        rsmcp.until("the first job is over", lambda: self.look().get(
+        rsmcp.until("the first job is over", lambda: self.look("before").get(
             "exit_code") == 3)
 
-    def look(self):
+    def look(self, job):
         return self.agent.run(None, tool="check_background_task",
-                              tmux_session="before")
+                              tmux_session=job, timeout=ANSWER_S)
 
     def calls(self):
         """Everything that asks programs of the host."""
@@ -145,8 +145,10 @@ class Host:
         for each, what in describe(self.here / "down").items():
             if what[0] == "file" and not each.startswith(b"up"):
                 assert true[each][3] == what[3], each
-        if not started.failed and name != "tmux":
+        # Those two start it: that it did not run shows in the next look.
+        if not started.failed and name not in ("tmux", "setsid"):
             rsmcp.until("the job runs", self.ran.exists)
+        assert self.look("now").get("exit_code") is None or self.ran.exists()
         if self.ran.exists():
             assert self.ran.read_text() in ("", "ran\n")
         assert looked.get("exit_code") in (None, 3), looked
