@@ -156,7 +156,10 @@ SFTP = (["hang " + stage for stage in STAGES]
            "endless names", "attrs for all"])
 
 
-@pytest.mark.parametrize("flaw", SFTP)
+@pytest.mark.parametrize("flaw", [
+    flaw if flaw in ("hang READDIR", "tricks", "nonsense behind",
+                     "attrs for all")
+    else pytest.param(flaw, marks=long) for flaw in SFTP])
 def test_sftp_servers_that_lie(new_agent, new_sshd, tmp_path, flaw):
     there, here = tmp_path / "there", tmp_path / "here"
     write(there / "f", b"content" * 20000, mtime=15 * 10 ** 17)
@@ -171,6 +174,8 @@ def test_sftp_servers_that_lie(new_agent, new_sshd, tmp_path, flaw):
             ("sync_remote_to_local", {"local_path": str(here)}),
             ("sync_local_to_remote", {"local_path": str(HERE.parent / "data"),
                                       "remote_path": str(tmp_path / "up")})):
+        if flaw == "endless names" and tool.startswith("sync"):
+            continue        # millions of them are taken before it is too much
         begun = time.monotonic()
         arguments.setdefault("remote_path", str(there))
         result = agent.run(None, tool=tool, timeout=ANSWER_S, **arguments)
