@@ -68,7 +68,7 @@ read_sums(const struct buf *said, uint32_t seed, struct tree *t,
 {
 	struct sync_request req = { .direction = SYNC_UP };
 	struct run r = { .req = &req, .local = *t };
-	struct sums s = { .r = &r };
+	struct sums s = { .r = &r, .room = { SIZE_MAX, SIZE_MAX } };
 	size_t at, i, n;
 
 	s.pairs = xcalloc(t->count, sizeof(*s.pairs));
@@ -76,9 +76,9 @@ read_sums(const struct buf *said, uint32_t seed, struct tree *t,
 	buf_init(&s.line[THERE], LINE_MAX_BYTES);
 	for (at = 0; at < said->len; at += n) {
 		n = piece(&seed, said->len - at);
-		take(&s, THERE, said->data + at, n);
+		sums_take(&s, THERE, said->data + at, n);
 	}
-	take(&s, HERE, SUM "1  ./a\n", HEX + 7);
+	sums_take(&s, HERE, SUM "1  ./a\n", HEX + 7);
 	for (i = 0; i < t->count; i++) {
 		const struct entry *e = &t->entries[i];
 		const char *hex = s.pairs[i].hex[THERE];
