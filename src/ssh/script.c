@@ -140,7 +140,8 @@ static const char plain_command_shell[] =
 /*
  * Chooses the best that the host allows.  Orphans of a command come back to
  * the waiter if it can be made a subreaper, which takes perl or python.  The
- * latter ignores SIGPIPE and SIGXFSZ (13, 25), which no command shall.
+ * latter ignores SIGPIPE and SIGXFSZ (13, 25), which no command shall; a small
+ * one has no ctypes.
  */
 static const char chooser[] =
     "q=; case `uname -s`-`uname -m` in Linux-x86_64) q=157;; "
@@ -158,10 +159,11 @@ static const char chooser[] =
     "if command -v perl >/dev/null 2>&1; "
     "then exec perl -e \"exec @ARGV, syscall($q,36,1,0,0,0)\" \"$@\"; fi; "
     "for y in python3 python; do if command -v $y >/dev/null 2>&1; "
-    "then exec $y -c \"import os,sys,ctypes; l = ctypes.CDLL(None); "
-    "l.signal(13,None); l.signal(25,None); "
-    "os.execvp(sys.argv[1], sys.argv[1:] + "
-    "[str(l.prctl(36,1,0,0,0))])\" \"$@\"; fi; done; }; "
+    "then exec $y -c \"import os,sys,signal; "
+    "signal.signal(13,signal.SIG_DFL); signal.signal(25,signal.SIG_DFL); "
+    "exec('try:\\n import ctypes; r = ctypes.CDLL(None).prctl(36,1,0,0,0)"
+    "\\nexcept Exception: r = -1'); "
+    "os.execvp(sys.argv[1], sys.argv[1:] + [str(r)])\" \"$@\"; fi; done; }; "
     "exec \"$@\" -1";
 
 static void

@@ -1086,6 +1086,23 @@ def test_no_signal_is_ignored_where_python_stands_in(hiding, new_agent, tag):
 
 
 @needs_root
+def test_a_small_python_will_do(programs_without, new_agent, new_sshd,
+                                account):
+    """One without ctypes makes no subreaper, but a shell comes up."""
+    path = programs_without("perl", "python", "ctypes")
+    real = shutil.which("python3", path="/usr/local/bin:/usr/bin:/bin")
+    (path / "python3").write_text(
+        "#!/bin/sh\nshift\nexec %s -c 'import sys; "
+        "sys.modules[\"ctypes\"] = None; code = sys.argv.pop(1); "
+        "exec(code)' \"$@\"\n" % real)
+    (path / "python3").chmod(0o755)
+    server = new_sshd("SetEnv PATH=%s" % path)
+    agent = new_agent(server.entry(user=account.name))
+    assert agent.good("echo hi; grep SigIgn /proc/self/status") == \
+        "hi\nSigIgn:\t0000000000000000\n"
+
+
+@needs_root
 def test_a_host_without_bash(hiding, new_agent):
     agent = new_agent(hiding("bash", "rbash"))
     for _ in range(3):
