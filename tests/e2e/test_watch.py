@@ -400,6 +400,8 @@ def test_its_connection_is_killed(watched, sshd, home):
     watched.until_state(watch_id, "running")
     for kill in (sshd.cut, lambda: [os.kill(pid, signal.SIGKILL)
                                     for pid in home.masters()], sshd.cut):
+        rsmcp.until("it is connected",
+                    lambda: sshd.servers() and home.masters())
         logins = sshd.logins_ever()
         kill()
         rsmcp.until("it is there again", lambda: sshd.logins_ever() > logins,
