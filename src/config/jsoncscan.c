@@ -59,10 +59,10 @@ blank_comments(char *t, size_t len)
 		memset(t, ' ', 3);
 	while (i < len) {
 		end = comment_end(t, len, i);
+		if (end == i) /* else another may begin where it ends */
+			i = t[i] == '"' ? string_end(t, len, i) : i + 1;
 		for (; i < end; i++)
 			t[i] = t[i] == '\n' ? '\n' : ' ';
-		if (i < len)
-			i = t[i] == '"' ? string_end(t, len, i) : i + 1;
 	}
 }
 

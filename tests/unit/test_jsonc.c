@@ -45,6 +45,15 @@ removes(const char *text, const char *const *path, const char *expected)
 }
 
 static void
+comments_may_stand_side_by_side(void **state)
+{
+	(void)state;
+	sets("{/* a *//* b */\"a\": 1/**///c\n}", one, json_integer(2),
+	    "{/* a *//* b */\"a\": 2/**///c\n}");
+	removes("{\"b\": 1 /* x *///* y\n}", one, "{\"b\": 1 /* x *///* y\n}");
+}
+
+static void
 refuses(const char *text, const char *const *path, const char *why)
 {
 	struct err err = ERR_INIT;
@@ -250,6 +259,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(comments_may_stand_side_by_side),
 		cmocka_unit_test(begins_a_text_that_says_nothing),
 		cmocka_unit_test(adds_to_an_object_in_its_own_form),
 		cmocka_unit_test(keeps_comments_where_they_are),
