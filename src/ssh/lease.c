@@ -143,20 +143,21 @@ wait_line(struct lease *l, const char *word, struct buf *rest,
 /* A link that does not take this little within two seconds is stuck. */
 #define SAY_MS 2000
 
+/* "done" is how much of it was written. */
 static int
-write_rest(struct lease *l, const char *at, size_t len, struct err *err)
+write_some(struct lease *l, const struct buf *text, size_t *done,
+    struct err *err)
 {
 	struct until soon = until_in(SAY_MS);
 	struct pollfd p = { .fd = l->ch.in, .events = POLLOUT };
 	ssize_t n;
 
-	while (len > 0) {
-		n = write(l->ch.in, at, len);
+	for (*done = 0; *done < text->len;) {
+		n = write(l->ch.in, text->data + *done, text->len - *done);
 		if (n == -1 && errno != EAGAIN && errno != EINTR)
 			return err_sys(err, "cannot write to the link");
 		if (n > 0) {
-			at += n;
-			len -= (size_t)n;
+			*done += (size_t)n;
 		} else if (until_poll(&soon, &p, 1, err) == -1) {
 			return err_set(err, ERR_IO, "the link is stuck");
 		}
@@ -165,25 +166,30 @@ write_rest(struct lease *l, const char *at, size_t len, struct err *err)
 }
 
 /* While "saying" is held.  What follows half a word would be taken for the rest
- * of it, so then nothing does. */
+ * of it, so then nothing does.  "sent": some of it was. */
 static int
-write_all(struct lease *l, const struct buf *text, struct err *err)
+write_all(struct lease *l, const struct buf *text, bool *sent, struct err *err)
 {
+	size_t done;
+	int rc;
+
+	*sent = false;
 	if (l->garbled)
 		return err_set(err, ERR_IO, "the link was lost");
-	if (write_rest(l, text->data, text->len, err) == 0)
-		return 0;
-	l->garbled = true;
-	return -1;
+	rc = write_some(l, text, &done, err);
+	*sent = done > 0;
+	l->garbled = rc == -1 && *sent;
+	return rc;
 }
 
 static int
 say(struct lease *l, const struct buf *line, struct err *err)
 {
+	bool sent;
 	int rc;
 
 	pthread_mutex_lock(&l->saying);
-	rc = write_all(l, line, err);
+	rc = write_all(l, line, &sent, err);
 	pthread_mutex_unlock(&l->saying);
 	return rc;
 }
@@ -336,7 +342,7 @@ lease_end(struct lease *l, const struct lease_kill *kill, struct buf *left,
 
 static int
 say_script(struct lease *l, unsigned n, const struct lease_script *script,
-    struct err *err)
+    bool *sent, struct err *err)
 {
 	const char *common = script->definitions;
 	struct buf line;
@@ -347,7 +353,7 @@ say_script(struct lease *l, unsigned n, const struct lease_script *script,
 	if (common != NULL && !l->defined)
 		buf_addf(&line, "d 0 %zu\n%s", strlen(common), common);
 	buf_addf(&line, "x %u %zu\n%s", n, strlen(script->text), script->text);
-	rc = write_all(l, &line, err);
+	rc = write_all(l, &line, sent, err);
 	if (common != NULL && rc == 0)
 		l->defined = true;
 	pthread_mutex_unlock(&l->saying);
@@ -368,8 +374,7 @@ lease_run(struct lease *l, const struct lease_script *script,
 		return err_set(err, ERR_LIMIT, "the script is too long");
 	buf_init(&word, 64);
 	buf_addf(&word, "x %u ", n);
-	*sent = true;
-	rc = say_script(l, n, script, err);
+	rc = say_script(l, n, script, sent, err);
 	if (rc == 0)
 		rc = wait_line(l, word.data, answer, until, err);
 	buf_free(&word);

@@ -376,8 +376,8 @@ link_end(struct link *l, const struct lease_kill *kill, struct buf *left,
 	return rc;
 }
 
-int
-link_run(struct link *l, const struct lease_script *script, struct buf *answer,
+static int
+run_once(struct link *l, const struct lease_script *script, struct buf *answer,
     bool *sent, const struct until *until, struct err *err)
 {
 	struct lease *lease = NULL;
@@ -406,6 +406,20 @@ link_run(struct link *l, const struct lease_script *script, struct buf *answer,
 	else
 		l->doubted = true;
 	pthread_mutex_unlock(&l->lock);
+	return rc;
+}
+
+int
+link_run(struct link *l, const struct lease_script *script, struct buf *answer,
+    bool *sent, const struct until *until, struct err *err)
+{
+	struct err why;
+	int rc = run_once(l, script, answer, sent, until, err);
+
+	/* As in link_take(). */
+	if (rc == -1 && !*sent && err->code == ERR_IO &&
+	    until_check(until, &why) == 0)
+		rc = run_once(l, script, answer, sent, until, err);
 	return rc;
 }
 

@@ -617,6 +617,20 @@ def test_an_idle_link_that_died_is_replaced(home, agent, sshd, tmp_path, how):
     assert lines(file) == ["0", "1", "2", "3"]
 
 
+def test_a_job_is_started_on_a_link_that_has_just_died(home, agent, sshd,
+                                                       tmp_path):
+    """Nothing of the start was sent, so it is sent once more."""
+    file = tmp_path / "runs"
+    for n in range(4):
+        agent.good("true")      # so that nobody doubts the link
+        let_die(home, sshd.cut)
+        result = agent.run("echo %d >>%s" % (n, file), watch=False,
+                           tool="exec_bash_background", session_name="j%d" % n)
+        assert not result.failed, result
+    rsmcp.until("they have run", lambda: file.exists()
+                and sorted(lines(file)) == ["0", "1", "2", "3"])
+
+
 def test_dead_links_do_not_pile_up(home, agent, sshd):
     for n in range(4):
         assert agent.good("echo %d" % n) == "%d\n" % n
