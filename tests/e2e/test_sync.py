@@ -107,7 +107,13 @@ KEPT = {
 }
 
 
-@pytest.fixture(params=list(HOSTS))
+# One of each way to put files in place is tried every day.
+DAILY = "gnu", "no perl, no bash", "busybox"
+EACH_HOST = [pytest.param(name, marks=[] if name in DAILY
+                          else [pytest.mark.long]) for name in HOSTS]
+
+
+@pytest.fixture(params=EACH_HOST)
 def any_host(request, new_agent, new_sshd, tmp_path):
     path = HOSTS[request.param](tmp_path)
     server = new_sshd(env={} if path is None else {"PATH": path})
@@ -874,7 +880,7 @@ def behind(directory, name, script, path=None):
     return "%s:%s" % (directory, path)
 
 
-@pytest.mark.parametrize("host", list(HOSTS))
+@pytest.mark.parametrize("host", EACH_HOST)
 def test_another_run_was_done_with_the_part_first(new_agent, new_sshd,
                                                   tmp_path, host):
     """What it put in place is whole, and is not replaced by the rest."""
@@ -897,7 +903,7 @@ done""", HOSTS[host](tmp_path))
     same(syncer.here, syncer.there, **KEPT[host] | {"dir_times": False})
 
 
-@pytest.mark.parametrize("host", list(HOSTS))
+@pytest.mark.parametrize("host", EACH_HOST)
 def test_a_part_that_lacks_a_piece_is_not_put_in_place(new_agent, new_sshd,
                                                        tmp_path, host):
     """Another run has begun anew what this one takes for whole."""
