@@ -38,7 +38,7 @@ class Way(relay.Way):
     """One direction of a connection, as far as the road lets it."""
 
     def __init__(self, source, target, road, outward):
-        super().__init__(source, target, 0)
+        super().__init__(source, target, relay.Line(0, 0))
         self.road, self.outward = road, outward
         self.clock = 0.0        # when the last byte has got through
 
