@@ -302,7 +302,7 @@ const char script_left[] =
  * from us may come with the end of the link, and the answer to it must not be
  * the end of the lease: no SIGPIPE.  A process that is just becoming another
  * program shows no environment for that moment, which lasts on a busy host: so
- * it looks again for a second; and once a second for ten more, in a process
+ * it looks again for a second (q), and in ten more now and then, in a process
  * that nobody waits for.
  */
 static const char lease_text[] =
@@ -334,10 +334,10 @@ static const char lease_text[] =
     "k) ( exec </dev/null; set +f; M=$b A=$s B=$f G=$g W= X= Y=; eval \"$K\"; "
     "echo \"k $a `eval \"$E\"`\" ) & ;; esac; done; "
     "exec </dev/null >/dev/null; set +f; "
-    "A=0 B=0 G=50; for j in 1 2 3 4; do W=1; eval \"$K\"; G=0; "
-    "sleep 0.2 || sleep 1; done; "
-    "( for j in 1 2 3 4 5 6 7 8 9 10; do sleep 1; "
-    "W=3; [ -z \"`m`\" ] || { W=1; eval \"$K\"; }; done ) &";
+    "A=0 B=0 G=50 W=1; eval \"$K\"; G=0; "
+    "q() { W=3; [ -z \"`m`\" ] || { W=1; eval \"$K\"; }; }; "
+    "for j in 1 2 3; do sleep 0.2 || sleep 1; q; done; "
+    "( for j in 1 2 3 4; do sleep $j; q; done ) &";
 
 void
 script_lease(struct buf *out, const char *token, const char *link_id,
