@@ -42,7 +42,13 @@ class Agent:
     def collect(self):
         while line := self.server.queue.get():
             now = time.monotonic()
-            message = json.loads(line)
+            try:
+                message = json.loads(line)
+            except ValueError:
+                # One that is killed may be in the middle of a line.
+                if self.server.process.wait(rsmcp.PATIENCE_S) == -signal.SIGKILL:
+                    return
+                raise
             if "method" not in message and message["id"] in self.then:
                 self.then.pop(message["id"])()
             with self.changed:
