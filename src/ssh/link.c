@@ -376,14 +376,15 @@ link_end(struct link *l, const struct lease_kill *kill, struct buf *left,
 	return rc;
 }
 
+/* *lost: there was a link, and it took not a byte. */
 static int
 run_once(struct link *l, const struct lease_script *script, struct buf *answer,
-    bool *sent, const struct until *until, struct err *err)
+    bool *sent, bool *lost, const struct until *until, struct err *err)
 {
 	struct lease *lease = NULL;
 	int rc;
 
-	*sent = false;
+	*sent = *lost = false;
 	pthread_mutex_lock(&l->lock);
 	l->used = clock_ms();
 	doubt_sftp_only(l);
@@ -399,6 +400,7 @@ run_once(struct link *l, const struct lease_script *script, struct buf *answer,
 	if (lease == NULL)
 		return -1;
 	rc = lease_run(lease, script, answer, sent, until, err);
+	*lost = rc == -1 && !*sent && err->code == ERR_IO;
 	lease_give(lease);
 	pthread_mutex_lock(&l->lock);
 	if (rc == 0)
@@ -414,12 +416,12 @@ link_run(struct link *l, const struct lease_script *script, struct buf *answer,
     bool *sent, const struct until *until, struct err *err)
 {
 	struct err why;
-	int rc = run_once(l, script, answer, sent, until, err);
+	bool lost;
+	int rc = run_once(l, script, answer, sent, &lost, until, err);
 
 	/* As in link_take(). */
-	if (rc == -1 && !*sent && err->code == ERR_IO &&
-	    until_check(until, &why) == 0)
-		rc = run_once(l, script, answer, sent, until, err);
+	if (lost && until_check(until, &why) == 0)
+		rc = run_once(l, script, answer, sent, &lost, until, err);
 	return rc;
 }
 
