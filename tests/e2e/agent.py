@@ -130,11 +130,7 @@ class Tag:
         """Living processes with it on their command line."""
         found = []
         for pid in ssh_servers.pids():
-            try:
-                words = pathlib.Path(
-                    "/proc/%d/cmdline" % pid).read_bytes().split(b"\0")
-            except (FileNotFoundError, ProcessLookupError):
-                continue
+            words = ssh_servers.words_of(pid).split(b"\0")
             if self.text.encode() in words and not rsmcp.gone(pid):
                 found.append(pid)
         return found

@@ -115,6 +115,14 @@ def descendants(pid):
     return found
 
 
+def words_of(pid, name="cmdline"):
+    """Command line, or environ, of a process; nothing if it has just gone."""
+    try:
+        return pathlib.Path("/proc/%d/%s" % (pid, name)).read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
 def kill(pid, number):
     try:
         os.kill(pid, number)
@@ -457,10 +465,7 @@ class Home:
         """The processes of masters, those on their way included."""
         found = []
         for pid in self.processes():
-            try:
-                words = pathlib.Path("/proc/%d/cmdline" % pid).read_bytes()
-            except (FileNotFoundError, ProcessLookupError):
-                continue
+            words = words_of(pid)
             if words.startswith(b"ssh\0") and b"\0-M\0" in words:
                 found.append(pid)
         return found

@@ -4,7 +4,6 @@ Its text is taken from one that runs; then there is no network.
 """
 
 import os
-import pathlib
 import secrets
 import shutil
 import signal
@@ -26,12 +25,8 @@ SHELLS = {
 }
 
 
-def words_of(pid, what):
-    try:
-        return pathlib.Path("/proc/%d/%s" % (pid, what)).read_text().split(
-            "\0")
-    except (FileNotFoundError, ProcessLookupError):
-        return []       # it has just gone
+def words_of(pid, name):
+    return ssh_servers.words_of(pid, name).decode().split("\0")
 
 
 def of_one_that_runs(sshd):
