@@ -321,7 +321,7 @@ class Stage:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--binary", required=True)
-    parser.add_argument("--minutes", type=float, default=1)
+    parser.add_argument("--minutes", type=float, default=3)
     parser.add_argument("--sandboxes", type=int, default=20)
     parser.add_argument("--calls", type=int, default=500)
     options = parser.parse_args()

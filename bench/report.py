@@ -132,9 +132,9 @@ def conditions(records):
         f"{name} {version}" for name, version in versions.items()) + ".\n\n"
     if any(map(is_busy, records)):
         text += ("**The machine was busy with other work** while some of this "
-                 "was measured, as its load shows; the figures are "
+                 "was measured, as the last column shows; the figures are "
                  "provisional.\n\n")
-    return text + table(["measured by", "day", "load before"], lines)
+    return text + table(["measured by", "day", "processors with other work"], lines)
 
 
 def short(found):

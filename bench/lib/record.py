@@ -63,7 +63,7 @@ class Record:
             "day": time.strftime("%Y-%m-%d", time.gmtime()),
             "machine": f"{platform.system()} {platform.machine()}",
             "processors": os.cpu_count(),
-            "load": round(os.getloadavg()[0], 1),
+            "load": round(at_work(), 1),
             "versions": peers.versions()}
         report_load(self.head, realtime)
 
@@ -111,11 +111,28 @@ def quartiles(values):
     return statistics.quantiles(values, n=4, method="inclusive")
 
 
+def at_work(seconds=2):
+    """How many processors have other work just now.  The load average would
+    count the benchmark before this one."""
+    def spent():
+        with open("/proc/stat", encoding="ascii") as file:
+            fields = [int(word) for word in file.readline().split()[1:9]]
+        return sum(fields), fields[3] + fields[4]       # all, idle
+
+    try:
+        before = spent()
+        time.sleep(seconds)
+        all_of_it, idle = (b - a for a, b in zip(before, spent()))
+        return (1 - idle / all_of_it) * os.cpu_count()
+    except (OSError, ValueError, ZeroDivisionError):
+        return os.getloadavg()[0]
+
+
 def report_load(head, realtime):
     note = ""
     if head["load"] > head["processors"] / 2:
         note = "; this machine is busy, which distorts the figures"
     if realtime:
         note = "; measured before other work"
-    print(f"load average {head['load']} on {head['processors']} "
-          f"processors{note}")
+    print(f"{head['load']} of {head['processors']} processors have other "
+          f"work{note}")

@@ -16,15 +16,23 @@ KNOWN = (
     ("exec", "of every other server", "The fastest of them takes about 50 ms, "
      "and a fiftieth of that is less than a shell that waits needs to hear a "
      "command through sshd and to answer."),
-    ("sync", "to where there is nothing", "tar writes straight to the final "
-     "names. Ours looks at what is there, writes beside it and renames at the "
-     "end, so that a break leaves no half tree."),
-    ("resources", "first query", "The silent one is waited for as long as "
-     "its entry allows (connect_timeout_s, 15 s), and ssh was given the same; "
-     "a shorter time in the entry would end it sooner."),
     ("sync", "as fast as the original", "ssh itself is the limit: the "
      "benchmark prints what one connection carries without any file. More "
      "connections at once would help where there are more processors."),
+    ("sync", "to where there is nothing", "tar writes straight to the final "
+     "names. Ours looks at what is there, writes beside it and renames at the "
+     "end, so that a break leaves no half tree. On a slow line the archive "
+     "counts, too: a block of 512 bytes before each file, and its last one "
+     "filled up, where rsync needs some 50 bytes. A stream with smaller heads "
+     "would need a program of ours on the host."),
+    ("sync", "small files to here", "The same bytes through the same ssh; a "
+     "round trip comes before them, in which both sides are looked at."),
+    ("sync", "one file of", "The same bytes through the same ssh. Ours sends "
+     "pieces of 16 MiB that are noted as they arrive, so that a break costs "
+     "one of them, and looks at the file before and after."),
+    ("resources", "first query", "The silent one is waited for as long as "
+     "its entry allows (connect_timeout_s, 15 s), and ssh was given the same; "
+     "a shorter time in the entry would end it sooner."),
 )
 
 

@@ -2,6 +2,7 @@
 that benchmarks leave (bench/lib/record.py)."""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -159,6 +160,18 @@ def test_missed_targets_busy_machines_and_odd_options_are_told(tmp_path):
     conditions = report.under("Conditions")
     assert "busy" in conditions and "rsync 3.2.7" in conditions
     assert "./dev bench exec --rounds 2" in conditions
+
+
+def test_other_work_is_that_of_now():
+    rest = record.at_work(0.2)
+    burner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        busy = max(record.at_work(0.5) for _ in range(3))
+    finally:
+        burner.kill()
+        burner.wait()
+    assert 0 <= rest <= os.cpu_count() + 0.01
+    assert 0.3 < busy <= os.cpu_count() + 0.01
 
 
 @pytest.fixture
