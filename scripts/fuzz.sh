@@ -4,8 +4,8 @@
 #
 #	scripts/fuzz.sh TARGET|all SECONDS
 #
-# Each works on a copy of its corpus, so that its finds do not end up in the
-# tree. An input that breaks something is kept in build/fuzz/crashes; it should
+# Each works on a copy of its corpus, in build/fuzz/run, so that its finds do not
+# end up in the tree; the next run goes on from them. An input that breaks something is kept in build/fuzz/crashes; it should
 # become a file of tests/fuzz/corpus. Exits 1 if there was one.
 #
 # A line a target: what docs/reliability.md counts.
@@ -30,7 +30,6 @@ fuzz()
 	name=$1
 	log=build/log/fuzz-$name.log
 	corpus=build/fuzz/run/$name
-	rm -rf "$corpus"
 	mkdir -p "$corpus"
 	cp -R "tests/fuzz/corpus/$name/." "$corpus" || return 1
 

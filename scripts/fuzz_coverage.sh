@@ -44,7 +44,7 @@ files_of()
 	slurm) echo job/slurm job/cluster ;;
 	sshhost) echo config/sshhost ;;
 	status) echo job/start job/look ;;
-	sums) echo sync/sums sync/farignore ;;
+	sums) echo sync/sums sync/farignore sync/piecelist ;;
 	survey) echo ssh/survey ssh/handshake config/sshnames ;;
 	tame) echo ssh/tame ;;
 	unpack) echo sync/unpack ;;

@@ -6,6 +6,8 @@
 
 #include "base/fs.h"
 
+#define NAP_MS 100
+
 struct gate_waiter {
 	int pipe[2];
 	struct gate_waiter *next;
@@ -24,6 +26,22 @@ leave(struct gate *g, struct gate_waiter *me)
 	}
 }
 
+/* There is no descriptor left to be woken by.  A caller looks again whatever
+ * comes back, so it must not do that at once, with the lock held all along. */
+static int
+nap(pthread_mutex_t *lock, const struct until *until, struct err *err)
+{
+	struct until soon = until_within(until, NAP_MS);
+	int rc;
+
+	pthread_mutex_unlock(lock);
+	rc = until_poll(&soon, NULL, 0, err);
+	if (rc == -1 && err->code == ERR_TIMEOUT)
+		rc = until_check(until, err);
+	pthread_mutex_lock(lock);
+	return rc;
+}
+
 int
 gate_wait(struct gate *g, pthread_mutex_t *lock, const struct until *until,
     struct err *err)
@@ -33,7 +51,7 @@ gate_wait(struct gate *g, pthread_mutex_t *lock, const struct until *until,
 	int rc;
 
 	if (fs_pipe(me.pipe, err) == -1)
-		return -1;
+		return nap(lock, until, err);
 	p.fd = me.pipe[0];
 	me.next = g->waiters;
 	/* It leaves the list before it leaves the stack. */

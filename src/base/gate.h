@@ -19,7 +19,8 @@ struct gate {
 
 /*
  * Wait until gate_open() or the end of the until.  The lock is held before
- * and after, not during.  As with conditions, look again afterwards.
+ * and after, not during.  As with conditions, look again afterwards: where
+ * descriptors run out, it ends by itself after a moment.
  */
 int gate_wait(struct gate *g, pthread_mutex_t *lock, const struct until *until,
     struct err *err);

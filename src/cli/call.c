@@ -92,17 +92,22 @@ read_args(const char *text, char **pairs)
 	return args;
 }
 
-/* Progress goes where it does not mix with the result. */
+/* Progress goes where it does not mix with the result.  That time has passed
+ * is no news. */
 static void
 show_progress(struct call *call, double done, double total, const char *text)
 {
+	static char last[256];
+
 	(void)call;
+	if (text == NULL)
+		text = "";
 	if (total > 0)
-		fprintf(stderr, "%g of %g", done, total);
-	else
-		fprintf(stderr, "%g", done);
-	fprintf(stderr, "%s%s\n", text != NULL ? ": " : "",
-	    text != NULL ? text : "");
+		fprintf(stderr, "%g of %g%s%s\n", done, total,
+		    text[0] != '\0' ? ": " : "", text);
+	else if (text[0] != '\0' && strncmp(text, last, sizeof(last) - 1) != 0)
+		fprintf(stderr, "%g: %s\n", done, text);
+	snprintf(last, sizeof(last), "%s", text);
 }
 
 static int

@@ -26,6 +26,10 @@
  * "_".  An empty one gets a new name. */
 void job_name(char out[JOB_NAME_MAX + 1], const char *given);
 
+/* Answers about a job are lines, and its paths are in them: -1 if one holds a
+ * control character.  "arg" is where it came from. */
+int job_check_path(const char *arg, const char *path, struct err *err);
+
 /* A word that names a run, and none before it. */
 void job_new_id(char out[JOB_ID_MAX + 1]);
 
@@ -70,7 +74,8 @@ struct job_handle {
 	                    * many of its processes run on */
 	char *log_file;    /* absolute */
 	bool refused; /* after a failure: the host was reached and said that
-	               * it cannot be; nothing was started */
+	               * it cannot be, or that is known without it; nothing
+	               * was started */
 	bool maybe;   /* after a failure: it may have been started */
 };
 
@@ -80,9 +85,10 @@ int job_start(struct link *link, const struct job_start *j,
     struct job_handle *h, const struct until *until, struct err *err);
 void job_handle_free(struct job_handle *h);
 
-/* The reader of what the host says.  Pure; for tests and fuzzing. */
-int job_answer_parse(struct job_handle *h, const char *text, const char *box,
-    struct err *err);
+/* The reader of what the host says to a start, which had a key or not.  Pure;
+ * for tests and fuzzing. */
+int job_answer_parse(struct job_handle *h, const char *text, bool keyed,
+    const char *box, struct err *err);
 
 /* --- Looking -------------------------------------------------------------- */
 
@@ -94,7 +100,8 @@ enum job_state {
 	JOB_KILLED,  /* by a signal */
 	JOB_LOST,    /* the host was rebooted, or its runner killed */
 	JOB_PENDING, /* in the queue of a scheduler */
-	JOB_UNKNOWN, /* the scheduler could not be asked */
+	JOB_UNKNOWN, /* the scheduler could not be asked, or it is on another
+	              * machine of the same home */
 };
 
 const char *job_state_name(enum job_state s);

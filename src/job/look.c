@@ -13,6 +13,7 @@
 
 #define LOOK_MS 60000
 #define SAID_MAX ((size_t)16 << 20)
+#define NUMBER_MAX (INT64_MAX / 2) /* two of them can be added */
 
 static const char *const states[] = {
 	[JOB_NONE] = "none",
@@ -92,7 +93,7 @@ number(const char *text)
 
 /* What the host says besides the status itself. */
 struct said {
-	char what[32];
+	char what[96];
 	int64_t from, at; /* its bytes begin there, those we asked for here */
 	int64_t lines;    /* how many of the last are wanted; 0: all */
 	char mark[48];    /* stands where the bytes end, in the last line */
@@ -149,6 +150,15 @@ take_expression(struct job_status *s, const char *value)
 		    value);
 }
 
+/* What is no number, or none that can be reckoned with, tells nothing. */
+static void
+set_number(int64_t *n, const char *word, const char *value)
+{
+	int64_t least = strcmp(word, "size") == 0 ? -1 : 0;
+
+	(void)str_to_int(value, least, NUMBER_MAX, n);
+}
+
 /* One "word value" line.  Words we do not know are passed over. */
 static int
 take_word(struct job_status *s, struct said *said, const char *word,
@@ -159,7 +169,7 @@ take_word(struct job_status *s, struct said *said, const char *word,
 	if (slurm_take(&said->slurm, word, value))
 		return 0;
 	if (n != NULL)
-		*n = number(value);
+		set_number(n, word, value);
 	else if (strcmp(word, "state") == 0)
 		return find_state(value, &s->state);
 	else if (strcmp(word, "what") == 0)
@@ -218,12 +228,28 @@ static const char for_slurm[] =
     "it was given to Slurm: set \"scheduler\": \"slurm\" in the entry of the "
     "sandbox";
 
+/* "elsewhere NODE": the name of the node, else NULL. */
+static const char *
+node_of(const char *what)
+{
+	return str_starts(what, "elsewhere ") ? what + 10 : NULL;
+}
+
 /* All lines were read. */
 static void
 conclude(struct job_status *s, const struct said *said)
 {
+	const char *node = node_of(said->what);
+
 	take_what(s, said->what);
 	slurm_judge(&said->slurm, s);
+	if (s->state == JOB_RUNNING && node != NULL) {
+		s->state = JOB_UNKNOWN;
+		snprintf(s->problem, sizeof(s->problem),
+		    "it was started on another machine with the same home "
+		    "(%.80s); it can only be looked at from there",
+		    node);
+	}
 	if (s->state == JOB_RUNNING && strcmp(said->what, "scheduler") == 0) {
 		s->state = JOB_UNKNOWN;
 		snprintf(s->problem, sizeof(s->problem), "%s", for_slurm);
@@ -375,6 +401,9 @@ take_log(struct job_status *s, const struct said *said, const char *data,
 	s->log_more = s->log_size > s->log_offset;
 	if (runs || s->log_more)
 		drop_half_character(s);
+	/* More bytes came than it said. */
+	if (s->log_offset < said->at)
+		s->log_offset = said->at;
 	if (said->lines > 0)
 		keep_lines(&s->log, said->lines);
 	keep_last(s, max);
@@ -567,6 +596,12 @@ job_stop(struct link *link, const char *name, int64_t task, int grace_ms,
 		rc = find_state(text, &e->state);
 		if (strcmp(text, "scheduler") == 0)
 			err_set(err, ERR_INVALID, "%s", for_slurm);
+		else if (node_of(text) != NULL)
+			err_set(err, ERR_INVALID,
+			    "the job was started on another machine with the "
+			    "same home (%.80s), and can only be ended from "
+			    "there",
+			    node_of(text));
 		else if (rc == -1)
 			err_set(err, ERR_IO,
 			    "the host's word about the job makes no sense");

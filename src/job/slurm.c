@@ -11,6 +11,7 @@
 
 #define ROWS_MAX 100000
 #define TASKS_MAX ROWS_MAX
+#define LISTS_MAX 64 /* rows with a list of tasks; Slurm has one, or a few */
 #define MARK "rsmcp "
 
 /* --- rows ----------------------------------------------------------------- */
@@ -134,47 +135,59 @@ slurm_row_parse(struct slurm_row *row, enum slurm_kind kind, const char *text)
 
 /* --- tasks ---------------------------------------------------------------- */
 
+struct range {
+	int64_t first, last, step;
+};
+
+static bool
+in_range(const struct range *r, int64_t task)
+{
+	return task >= r->first && task <= r->last &&
+	    (task - r->first) % r->step == 0;
+}
+
 /* "3", "2-9" or "0-10:2" at the start of "at", which moves behind it. */
 static bool
-next_range(const char **at, int64_t *first, int64_t *last, int64_t *step)
+next_range(const char **at, struct range *r)
 {
 	int n = 0;
 
-	*step = 1;
+	r->step = 1;
 	/* NOLINTNEXTLINE(cert-err34-c): checked by the count */
-	if (sscanf(*at, "%9" SCNd64 "%n", first, &n) != 1 || *first < 0)
+	if (sscanf(*at, "%9" SCNd64 "%n", &r->first, &n) != 1 || r->first < 0)
 		return false;
 	*at += n;
-	*last = *first;
+	r->last = r->first;
 	/* NOLINTNEXTLINE(cert-err34-c) */
-	if (sscanf(*at, "-%9" SCNd64 "%n", last, &n) == 1)
+	if (sscanf(*at, "-%9" SCNd64 "%n", &r->last, &n) == 1)
 		*at += n;
 	/* NOLINTNEXTLINE(cert-err34-c) */
-	if (sscanf(*at, ":%9" SCNd64 "%n", step, &n) == 1)
+	if (sscanf(*at, ":%9" SCNd64 "%n", &r->step, &n) == 1)
 		*at += n;
-	if (*step < 1)
-		*step = 1;
+	if (r->step < 1)
+		r->step = 1;
 	*at += **at == ',';
-	return *last >= *first;
+	return r->last >= r->first;
 }
 
 int64_t
 slurm_tasks_count(const char *tasks)
 {
-	int64_t first, last, step, sum = 0;
+	struct range r;
+	int64_t sum = 0;
 
-	while (next_range(&tasks, &first, &last, &step))
-		sum += (last - first) / step + 1;
+	while (next_range(&tasks, &r))
+		sum += (r.last - r.first) / r.step + 1;
 	return sum;
 }
 
 bool
 slurm_tasks_have(const char *tasks, int64_t task)
 {
-	int64_t first, last, step;
+	struct range r;
 
-	while (next_range(&tasks, &first, &last, &step)) {
-		if (task >= first && task <= last && (task - first) % step == 0)
+	while (next_range(&tasks, &r)) {
+		if (in_range(&r, task))
 			return true;
 	}
 	return false;
@@ -202,6 +215,8 @@ add_row(struct slurm_said *said, enum slurm_kind kind, const char *text)
 	struct slurm_row row;
 
 	if (slurm_row_parse(&row, kind, text) == -1 || said->count >= ROWS_MAX)
+		return;
+	if (row.tasks[0] != '\0' && ++said->lists > LISTS_MAX)
 		return;
 	if (said->count == said->cap) {
 		said->cap = said->cap > 0 ? 2 * said->cap : 4;
@@ -553,19 +568,45 @@ task_is(const void *key, const void *row)
 	return *task < (*r)->task ? -1 : *task > (*r)->task;
 }
 
-/* Is there a word about a task?  "rows" are those of single ones, sorted. */
+/* The tasks that there is a word about. */
+struct told {
+	const struct slurm_row *const *rows; /* of single ones, sorted */
+	size_t count;
+	struct range *lists;
+	size_t list_count;
+};
+
+/* What the lists say is read once, and not for each task: they are long. */
+static void
+read_lists(struct told *t, const struct slurm_said *said)
+{
+	size_t i, cap = 0;
+	struct range r;
+
+	for (i = 0; i < said->count; i++) {
+		const char *at = said->rows[i].tasks;
+
+		while (next_range(&at, &r)) {
+			if (t->list_count == cap) {
+				cap = cap > 0 ? 2 * cap : 4;
+				t->lists = xreallocarray(t->lists, cap,
+				    sizeof(*t->lists));
+			}
+			t->lists[t->list_count++] = r;
+		}
+	}
+}
+
 static bool
-told(const struct slurm_said *said, const struct slurm_row *const *rows,
-    size_t count, int64_t task)
+is_told(const struct told *t, int64_t task)
 {
 	size_t i;
 
-	if (bsearch(&task, rows, count, sizeof(const struct slurm_row *),
+	if (bsearch(&task, t->rows, t->count, sizeof(const struct slurm_row *),
 	        task_is) != NULL)
 		return true;
-	for (i = 0; i < said->count; i++) {
-		if (said->rows[i].tasks[0] != '\0' &&
-		    slurm_tasks_have(said->rows[i].tasks, task))
+	for (i = 0; i < t->list_count; i++) {
+		if (in_range(&t->lists[i], task))
 			return true;
 	}
 	return false;
@@ -577,30 +618,38 @@ static void
 count_silent(const struct slurm_said *said, const struct slurm_row *const *rows,
     size_t count, bool over, struct job_array *a)
 {
+	struct told told = { .rows = rows, .count = count };
 	const char *at = said->wanted;
-	int64_t first, last, step, tried = 0;
+	int64_t task, tried = 0;
+	struct range r;
 
-	while (next_range(&at, &first, &last, &step)) {
-		for (; first <= last && tried < TASKS_MAX; first += step) {
+	read_lists(&told, said);
+	while (next_range(&at, &r)) {
+		for (task = r.first; task <= r.last && tried < TASKS_MAX;
+		     task += r.step) {
 			tried++;
-			if (told(said, rows, count, first))
+			if (is_told(&told, task))
 				continue;
 			if (!over) {
 				a->pending++;
 				continue;
 			}
 			a->lost++;
-			note_failed(a, first);
+			note_failed(a, task);
 		}
 	}
+	free(told.lists);
 }
 
-/* A list of tasks that is as long as its place may have been cut. */
+/* A list of tasks that is as long as its place may have been cut, and of too
+ * many some were dropped. */
 static bool
 lists_are_whole(const struct slurm_said *said)
 {
 	size_t i;
 
+	if (said->lists > LISTS_MAX)
+		return false;
 	for (i = 0; i < said->count; i++) {
 		if (strlen(said->rows[i].tasks) + 1 ==
 		    sizeof(said->rows[i].tasks))

@@ -47,6 +47,7 @@ struct slurm_said {
 	char wanted[512];  /* tasks of an array, as they were asked for */
 	struct slurm_row *rows;
 	size_t count, cap;
+	size_t lists; /* rows with a list of tasks; not all are kept */
 };
 
 /* Take a line, if it is one of these. */

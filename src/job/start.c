@@ -24,8 +24,14 @@
 #define FIND_STEP_MS 300
 #define SHOW_S 3 /* until a start that was in time can be seen by others */
 
+#define CALL_MAX 64 /* of a script: the moment, and the call */
 #define LIMIT_GRACE_MS 2000
-#define TITLE_CHARS 120 /* of the command, in its log */
+#define TITLE_CHARS 120            /* of the command, in its log */
+#define NUMBER_MAX (INT64_MAX / 2) /* two of them can be added */
+
+static const char word_signs[] = "abcdefghijklmnopqrstuvwxyz"
+                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                 "0123456789_-";
 
 void
 job_name(char out[JOB_NAME_MAX + 1], const char *given)
@@ -50,6 +56,21 @@ job_name(char out[JOB_NAME_MAX + 1], const char *given)
 			out[i] = given[i];
 	}
 	out[i] = '\0';
+}
+
+int
+job_check_path(const char *arg, const char *path, struct err *err)
+{
+	const unsigned char *at;
+
+	for (at = (const unsigned char *)path; *at != '\0'; at++) {
+		if (*at < ' ' || *at == 0x7f)
+			return err_set(err, ERR_INVALID,
+			    "%s must not hold a newline or another control "
+			    "character; nothing was started",
+			    arg);
+	}
+	return 0;
 }
 
 void
@@ -178,9 +199,10 @@ add_starter(struct buf *out, bool slurm)
 	buf_adds(out, "}\n");
 }
 
+/* All but the moment, and the call: these come last. */
 static void
 make_script(struct buf *out, const struct job_start *j, const char *id,
-    int64_t last, bool slurm)
+    bool slurm)
 {
 	char *log = str_blank(j->log_file)
 	    ? xasprintf(".codex_logs/%s.log", j->name)
@@ -198,7 +220,6 @@ make_script(struct buf *out, const struct job_start *j, const char *id,
 	job_text_set(out, "X", j->command);
 	add_title(out, j->command);
 	job_text_set(out, "M", meta);
-	job_text_set_number(out, "T", last);
 	job_text_set(out, "E", j->heir_of != NULL ? j->heir_of : "");
 	job_text_set(out, "P", j->after != NULL ? j->after : "");
 	add_exports(out, j->env);
@@ -208,13 +229,12 @@ make_script(struct buf *out, const struct job_start *j, const char *id,
 	/* Slurm's reads /etc/profile, for which the lease is no place. */
 	if (slurm)
 		add_starter(out, true);
-	buf_adds(out, "job_start\n");
 	free(log);
 	free(meta);
 }
 
 /* Put a long script into a file there, at the price of a round trip; "script"
- * becomes one that runs it. */
+ * becomes one that reads it. */
 static int
 send_ahead(struct link *link, struct buf *script, const char *id,
     const struct until *until, struct err *err)
@@ -251,7 +271,7 @@ send_ahead(struct link *link, struct buf *script, const char *id,
 		buf_reset(script);
 		job_text_set(script, "F", file.data);
 		buf_adds(script,
-		    "s=`cat \"$F\"`\nrm -f \"$F\"\n"
+		    "s=`cat \"$F\"` || exit\nrm -f \"$F\"\n"
 		    "eval \"$s\"\n");
 	}
 	buf_free(&file);
@@ -267,20 +287,23 @@ take_numbers(struct job_handle *h, const char *text, int64_t *number,
 
 	/* NOLINTNEXTLINE(cert-err34-c): checked by the count */
 	if (sscanf(text, "%" SCNd64 " %d %" SCNd64 " %n", &h->run, &tmux,
-	        number, &n) != 3)
+	        number, &n) != 3 ||
+	    h->run < 0 || h->run > NUMBER_MAX || *number < 0 ||
+	    *number > NUMBER_MAX)
 		return -1;
 	h->tmux = tmux == 1;
 	*rest = text + n;
 	return 0;
 }
 
-/* A word and a space; what follows them, or NULL. */
+/* A word as names and ids are made of, and a space; what follows them, or
+ * NULL.  People paste the name into a shell. */
 static const char *
 take_word(char *out, size_t size, const char *text)
 {
-	const char *space = strchr(text, ' ');
+	const char *space = text + strspn(text, word_signs);
 
-	if (space == NULL)
+	if (*space != ' ' || space == text || (size_t)(space - text) >= size)
 		return NULL;
 	snprintf(out, size, "%.*s", (int)(space - text), text);
 	return space + 1;
@@ -319,8 +342,8 @@ take_other(struct job_handle *h, const char *text)
 }
 
 int
-job_answer_parse(struct job_handle *h, const char *text, const char *box,
-    struct err *err)
+job_answer_parse(struct job_handle *h, const char *text, bool keyed,
+    const char *box, struct err *err)
 {
 	const char *rest;
 
@@ -335,7 +358,9 @@ job_answer_parse(struct job_handle *h, const char *text, const char *box,
 		    box, text + 4);
 	if (strcmp(text, "stale") == 0)
 		return err_set(err, ERR_TIMEOUT,
-		    "the start reached %s too late; nothing was started", box);
+		    "the start reached %s too late; nothing was started; call "
+		    "again",
+		    box);
 	if (str_starts(text, "ok ") &&
 	    take_numbers(h, text + 3, &h->begin, &rest) == 0) {
 		h->how = JOB_STARTED;
@@ -350,7 +375,7 @@ job_answer_parse(struct job_handle *h, const char *text, const char *box,
 		return 0;
 	}
 	h->how = JOB_AGAIN;
-	if (str_starts(text, "again ") && take_other(h, text + 6) == 0)
+	if (keyed && str_starts(text, "again ") && take_other(h, text + 6) == 0)
 		return 0;
 	h->how = JOB_EXISTS;
 	if (str_starts(text, "exists ") && take_other(h, text + 7) == 0)
@@ -359,8 +384,25 @@ job_answer_parse(struct job_handle *h, const char *text, const char *box,
 	    text);
 }
 
-/* Look for the run with our word.  0: it is there; 1: it is not; -1: nobody
- * knows. */
+/* Is this the run with our word?  0: it is; 1: there is none, or it never came
+ * to run; -1: nobody knows yet. */
+static int
+is_ours(const struct job_status *s, const struct job_start *j, const char *id)
+{
+	/* sbatch may still be on its way to the scheduler. */
+	if (j->slurm != NULL && s->run != 0 && s->slurm_id[0] == '\0')
+		return -1;
+	if (s->run == 0 || strcmp(s->id, id) != 0)
+		return 1;
+	/* If it is on another machine of that home, it may still be starting.
+	 */
+	if (s->state == JOB_STARTING ||
+	    (j->slurm == NULL && s->state == JOB_UNKNOWN && s->pid == 0))
+		return -1;
+	return s->state == JOB_LOST && strcmp(s->reason, "start") == 0 ? 1 : 0;
+}
+
+/* Look for it; as is_ours(). */
 static int
 find_once(struct link *link, const struct job_start *j, struct job_handle *h,
     const struct until *until)
@@ -372,17 +414,14 @@ find_once(struct link *link, const struct job_start *j, struct job_handle *h,
 		.grep = "" };
 	struct job_status s;
 	struct err err;
+	int rc;
 
 	if (job_look(link, &q, &s, until, &err) == -1)
 		return -1;
-	/* sbatch may still be on its way to the scheduler. */
-	if (j->slurm != NULL && s.run != 0 && s.slurm_id[0] == '\0') {
+	rc = is_ours(&s, j, h->id);
+	if (rc != 0) {
 		job_status_free(&s);
-		return -1;
-	}
-	if (s.run == 0 || strcmp(s.id, h->id) != 0) {
-		job_status_free(&s);
-		return 1;
+		return rc;
 	}
 	str_to_int(s.slurm_id, 1, INT64_MAX, &h->slurm_job);
 	h->how = JOB_STARTED;
@@ -438,43 +477,93 @@ lost_reply(struct link *link, const struct job_start *j, struct job_handle *h,
 	}
 }
 
-int
-job_start(struct link *link, const struct job_start *j, struct job_handle *h,
+/* A start on its way. */
+struct sending {
+	struct buf script, common, answer;
+	int64_t last;
+	enum link_ran ran;
+};
+
+/* A link that has died is made anew first, which takes as long as it takes. */
+static int
+send_once(struct link *link, struct sending *s, const struct until *until,
+    struct err *err)
+{
+	struct lease_script script = { 0 };
+	struct buf text;
+	int rc;
+
+	s->ran = LINK_UNSENT;
+	if (link_fresh(link, until, err) == -1)
+		return -1;
+	buf_init(&text, SIZE_MAX);
+	buf_add(&text, s->script.data, s->script.len);
+	s->last = not_after(link);
+	job_text_set_number(&text, "T", s->last);
+	buf_adds(&text, "job_start\n");
+	script.text = text.data;
+	if (s->common.len > 0)
+		script.definitions = s->common.data;
+	rc = link_run(link, &script, &s->answer, &s->ran, until, err);
+	buf_free(&text);
+	return rc;
+}
+
+static int
+send_start(struct link *link, struct sending *s, const char *id,
     const struct until *until, struct err *err)
 {
-	struct until limit = until_within(until, START_MS);
-	struct buf script, common, answer;
-	bool sent = false, slurm = link_sandbox(link)->slurm;
-	int64_t last = not_after(link);
+	struct err why;
 	int rc = 0;
 
+	if (s->script.len + CALL_MAX > LEASE_SCRIPT_MAX)
+		rc = send_ahead(link, &s->script, id, until, err);
+	if (rc == 0)
+		rc = send_once(link, s, until, err);
+	if (rc == -1 && s->ran == LINK_GONE && until_check(until, &why) == 0)
+		rc = send_once(link, s, until, err);
+	return rc;
+}
+
+static int
+check_start(const struct job_start *j, struct job_handle *h, struct err *err)
+{
 	memset(h, 0, sizeof(*h));
 	snprintf(h->name, sizeof(h->name), "%s", j->name);
 	if (j->id != NULL)
 		snprintf(h->id, sizeof(h->id), "%s", j->id);
 	else
 		job_new_id(h->id);
-	buf_init(&script, SIZE_MAX);
-	buf_init(&common, SIZE_MAX);
-	buf_init(&answer, 16384);
-	make_script(&script, j, h->id, last, slurm);
+	h->refused = job_check_path("cwd", j->cwd, err) == -1 ||
+	    job_check_path("log_file", j->log_file, err) == -1;
+	return h->refused ? -1 : 0;
+}
+
+int
+job_start(struct link *link, const struct job_start *j, struct job_handle *h,
+    const struct until *until, struct err *err)
+{
+	struct until limit = until_within(until, START_MS);
+	bool slurm = link_sandbox(link)->slurm;
+	struct sending s = { .ran = LINK_UNSENT };
+	int rc;
+
+	if (check_start(j, h, err) == -1)
+		return -1;
+	buf_init(&s.script, SIZE_MAX);
+	buf_init(&s.common, SIZE_MAX);
+	buf_init(&s.answer, 16384);
+	make_script(&s.script, j, h->id, slurm);
 	if (!slurm)
-		add_starter(&common, false);
-	if (script.len > LEASE_SCRIPT_MAX)
-		rc = send_ahead(link, &script, h->id, &limit, err);
-	if (rc == 0) {
-		rc = link_run(link,
-		    &(struct lease_script){ .text = script.data,
-		        .definitions = slurm ? NULL : common.data },
-		    &answer, &sent, &limit, err);
-		if (rc == 0)
-			rc = job_answer_parse(h, answer.data,
-			    link_sandbox(link)->name, err);
-		else if (sent)
-			rc = lost_reply(link, j, h, last, until, err);
-	}
-	buf_free(&script);
-	buf_free(&common);
-	buf_free(&answer);
+		add_starter(&s.common, false);
+	rc = send_start(link, &s, h->id, &limit, err);
+	if (rc == 0)
+		rc = job_answer_parse(h, s.answer.data, !str_blank(j->key),
+		    link_sandbox(link)->name, err);
+	else if (s.ran == LINK_SENT)
+		rc = lost_reply(link, j, h, s.last, until, err);
+	buf_free(&s.script);
+	buf_free(&s.common);
+	buf_free(&s.answer);
 	return rc;
 }

@@ -227,7 +227,8 @@ kill_command(struct run *r, const struct until *until)
 	struct err err;
 
 	r->res->verified = VERIFIED_NO;
-	if (link_end(r->link, &kill, &r->res->survivors, until, &err) == -1 ||
+	if (link_end(r->link, r->shell, &kill, &r->res->survivors, until,
+	        &err) == -1 ||
 	    r->res->survivors.len > 0)
 		return;
 	r->res->verified =
@@ -272,6 +273,23 @@ plain_flag(const struct run *r, struct trailer *t)
 		snprintf(t->flag, sizeof(t->flag), "stale");
 }
 
+/* It is over, or it is not: this host is not to be believed. */
+static void
+read_nonsense(struct run *r)
+{
+	struct exec_result *res = r->res;
+
+	if (r->stopping)
+		return;
+	res->state = EXEC_MAY_BE_RUNNING;
+	res->connection_error = true;
+	r->kids = true; /* the shell is not used again */
+	snprintf(res->problem, sizeof(res->problem),
+	    "what %s reports of the end of the command makes no sense; it may "
+	    "still be running",
+	    link_sandbox(r->link)->name);
+}
+
 /* Both trailers are there: how did it end? */
 static int
 read_end(struct run *r, struct err *err)
@@ -279,10 +297,10 @@ read_end(struct run *r, struct err *err)
 	struct exec_result *res = r->res;
 	struct trailer t;
 
-	if (r->out.bad || trailer_parse(r->out.trailer.data, &t) == -1)
-		return err_set(err, ERR_IO,
-		    "the far side's report of the end "
-		    "makes no sense");
+	if (r->out.bad || trailer_parse(r->out.trailer.data, &t) == -1) {
+		read_nonsense(r);
+		return 0;
+	}
 	if (r->shell->tier != SHELL_BASH && t.status == 1)
 		plain_flag(r, &t);
 	if (strcmp(t.flag, "cwd") == 0)
@@ -304,7 +322,7 @@ read_end(struct run *r, struct err *err)
 	res->background_count = t.count;
 	/* Without a subreaper they may be there and not be seen. */
 	if (t.count > 0 || !r->shell->subreaper)
-		link_release(r->link, r->mark, r->waiter);
+		link_release(r->link, r->shell, r->mark, r->waiter);
 	return 0;
 }
 
@@ -401,6 +419,8 @@ run_on(struct run *r, const struct until *until, struct err *err)
 		read_loss(r);
 	if (rc == 0)
 		collect(r);
+	else
+		buf_free(&r->res->survivors);
 	if (both_ended(r))
 		link_proven(r->link);
 	link_give(r->link, s,

@@ -294,13 +294,14 @@ first_line(const struct sandbox *sb, const char *text, struct err *err)
 }
 
 static int
-other_cause(const struct sandbox *sb, const char *text, struct err *err)
+other_cause(const struct sandbox *sb, const char *own, const char *text,
+    struct err *err)
 {
 	char line[WORDS_MAX];
 	const struct cause *c;
 
 	for (c = causes; c->words != NULL; c++) {
-		if (line_with(text, c->words, line, sizeof(line)))
+		if (line_with(own, c->words, line, sizeof(line)))
 			return err_set(err, c->code,
 			    "cannot connect to %s: %s (ssh: %s)", sb->name,
 			    c->advice, line);
@@ -315,27 +316,63 @@ other_cause(const struct sandbox *sb, const char *text, struct err *err)
 	    line);
 }
 
-int
-explain_login(const struct sandbox *sb, const char *text, struct err *err)
+/*
+ * What ssh says by itself.  The reason of a disconnect is the server's, in
+ * whatever words; the one that sshd has for too many keys is believed.
+ */
+static void
+own_words(struct buf *out, const char *text)
 {
-	if (strstr(text, "REVOKED HOST KEY") != NULL ||
-	    (strstr(text, "Host key") != NULL &&
-	        strstr(text, "revoked") != NULL))
-		return revoked_key(sb, text, err);
-	if (strstr(text, "IDENTIFICATION HAS CHANGED") != NULL)
-		return changed_key(sb, text, err);
-	if (strstr(text, "Host key verification failed") != NULL)
-		return unknown_key(sb, text, err);
-	if (strstr(text, "UNPROTECTED PRIVATE KEY FILE") != NULL)
+	static const char theirs[] = "Received disconnect from ";
+	static const char many[] = ": Too many authentication failures";
+	const char *line, *reason;
+	size_t len, whole;
+
+	for (line = text; *line != '\0'; line += whole) {
+		len = strcspn(line, "\r\n");
+		whole = len + strspn(line + len, "\r\n");
+		reason = memmem(line, len, ": ", 2);
+		if (!str_starts(line, theirs) ||
+		    (reason != NULL && str_starts(reason, many) &&
+		        reason + strlen(many) == line + len))
+			buf_add(out, line, whole);
+	}
+}
+
+/* "own" is what is judged, "text" all that can be shown. */
+static int
+explain_words(const struct sandbox *sb, const char *own, const char *text,
+    struct err *err)
+{
+	if (strstr(own, "REVOKED HOST KEY") != NULL ||
+	    (strstr(own, "Host key") != NULL && strstr(own, "revoked") != NULL))
+		return revoked_key(sb, own, err);
+	if (strstr(own, "IDENTIFICATION HAS CHANGED") != NULL)
+		return changed_key(sb, own, err);
+	if (strstr(own, "Host key verification failed") != NULL)
+		return unknown_key(sb, own, err);
+	if (strstr(own, "UNPROTECTED PRIVATE KEY FILE") != NULL)
 		return err_set(err, ERR_DENIED,
 		    "ssh does not use the key file of %s because others can "
 		    "read it; run chmod 600 %s",
 		    sb->name, sb->key_file != NULL ? sb->key_file : "on it");
-	if (first_line_tells(text))
-		return first_line(sb, text, err);
-	if (denied_line(text) != NULL)
-		return refused_login(sb, text, err);
-	if (proxy_failed(text))
-		return first_line(sb, text, err);
-	return other_cause(sb, text, err);
+	if (first_line_tells(own))
+		return first_line(sb, own, err);
+	if (denied_line(own) != NULL)
+		return refused_login(sb, own, err);
+	if (proxy_failed(own))
+		return first_line(sb, own, err);
+	return other_cause(sb, own, text, err);
+}
+
+int
+explain_login(const struct sandbox *sb, const char *text, struct err *err)
+{
+	struct buf own;
+
+	buf_init(&own, SIZE_MAX);
+	own_words(&own, text);
+	explain_words(sb, own.data, text, err);
+	buf_free(&own);
+	return -1;
 }

@@ -95,7 +95,8 @@ tend(struct link *l)
 		l->full[s->master] = false;
 		shell_free(s);
 	}
-	keep_spare(l);
+	if (!l->brief)
+		keep_spare(l);
 }
 
 static void *
@@ -121,7 +122,7 @@ keeper_start(struct link *l)
 {
 	struct err err;
 
-	if (l->keeping || l->brief)
+	if (l->keeping)
 		return;
 	if (fs_pipe(l->stop, &err) == -1)
 		log_warn("cannot keep shells ready: %s", err.msg);

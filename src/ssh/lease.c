@@ -274,7 +274,9 @@ lease_wait(struct lease *l, const struct until *until, struct err *err)
 {
 	if (wait_line(l, l->token, NULL, until, err) == -1)
 		return -1;
+	pthread_mutex_lock(&l->lock);
 	l->standing = true;
+	pthread_mutex_unlock(&l->lock);
 	return 0;
 }
 

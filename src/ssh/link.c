@@ -111,12 +111,25 @@ link_proven(struct link *l)
 	pthread_mutex_unlock(&l->lock);
 }
 
-void
-link_release(struct link *l, const char *mark, long waiter)
+/* With the lock held: the lease of the connection that this shell is on, or
+ * NULL.  Behind one name there may be several machines, and after another login
+ * the numbers of processes are those of another one. */
+static struct lease *
+lease_of(const struct link *l, const struct shell *s)
 {
+	return s->generation == l->generation ? l->lease : NULL;
+}
+
+void
+link_release(struct link *l, const struct shell *s, const char *mark,
+    long waiter)
+{
+	struct lease *lease;
+
 	pthread_mutex_lock(&l->lock);
-	if (l->lease != NULL)
-		lease_release(l->lease, mark, waiter);
+	lease = lease_of(l, s);
+	if (lease != NULL)
+		lease_release(lease, mark, waiter);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -353,15 +366,16 @@ link_take(struct link *l, bool always, const struct until *until,
 }
 
 int
-link_end(struct link *l, const struct lease_kill *kill, struct buf *left,
-    const struct until *until, struct err *err)
+link_end(struct link *l, const struct shell *s, const struct lease_kill *kill,
+    struct buf *left, const struct until *until, struct err *err)
 {
-	struct lease *lease = NULL;
+	struct lease *lease;
 	int rc;
 
 	pthread_mutex_lock(&l->lock);
-	if (l->lease != NULL)
-		lease = lease_take(l->lease);
+	lease = lease_of(l, s);
+	if (lease != NULL)
+		lease_take(lease);
 	pthread_mutex_unlock(&l->lock);
 	if (lease == NULL)
 		return err_set(err, ERR_IO, "the link was lost");
@@ -376,15 +390,15 @@ link_end(struct link *l, const struct lease_kill *kill, struct buf *left,
 	return rc;
 }
 
-/* *lost: there was a link, and it took not a byte. */
-static int
-run_once(struct link *l, const struct lease_script *script, struct buf *answer,
-    bool *sent, bool *lost, const struct until *until, struct err *err)
+int
+link_run(struct link *l, const struct lease_script *script, struct buf *answer,
+    enum link_ran *ran, const struct until *until, struct err *err)
 {
 	struct lease *lease = NULL;
+	bool sent = false;
 	int rc;
 
-	*sent = *lost = false;
+	*ran = LINK_UNSENT;
 	pthread_mutex_lock(&l->lock);
 	l->used = clock_ms();
 	doubt_sftp_only(l);
@@ -399,8 +413,11 @@ run_once(struct link *l, const struct lease_script *script, struct buf *answer,
 	pthread_mutex_unlock(&l->lock);
 	if (lease == NULL)
 		return -1;
-	rc = lease_run(lease, script, answer, sent, until, err);
-	*lost = rc == -1 && !*sent && err->code == ERR_IO;
+	rc = lease_run(lease, script, answer, &sent, until, err);
+	if (sent)
+		*ran = LINK_SENT;
+	else if (rc == -1 && err->code == ERR_IO)
+		*ran = LINK_GONE; /* it took not a byte */
 	lease_give(lease);
 	pthread_mutex_lock(&l->lock);
 	if (rc == 0)
@@ -408,20 +425,6 @@ run_once(struct link *l, const struct lease_script *script, struct buf *answer,
 	else
 		l->doubted = true;
 	pthread_mutex_unlock(&l->lock);
-	return rc;
-}
-
-int
-link_run(struct link *l, const struct lease_script *script, struct buf *answer,
-    bool *sent, const struct until *until, struct err *err)
-{
-	struct err why;
-	bool lost;
-	int rc = run_once(l, script, answer, sent, &lost, until, err);
-
-	/* As in link_take(). */
-	if (lost && until_check(until, &why) == 0)
-		rc = run_once(l, script, answer, sent, &lost, until, err);
 	return rc;
 }
 
@@ -444,16 +447,28 @@ link_give(struct link *l, struct shell *s, bool usable)
 	pthread_mutex_unlock(&l->lock);
 }
 
-int
-link_check(struct link *l, const struct until *until, struct err *err)
+static int
+revive(struct link *l, bool always, const struct until *until, struct err *err)
 {
 	int rc;
 
 	pthread_mutex_lock(&l->lock);
 	l->used = clock_ms();
-	rc = link_revive(l, until, true, err);
+	rc = link_revive(l, until, always, err);
 	pthread_mutex_unlock(&l->lock);
 	return rc;
+}
+
+int
+link_check(struct link *l, const struct until *until, struct err *err)
+{
+	return revive(l, true, until, err);
+}
+
+int
+link_fresh(struct link *l, const struct until *until, struct err *err)
+{
+	return revive(l, false, until, err);
 }
 
 bool

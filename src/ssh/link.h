@@ -37,17 +37,26 @@ const struct sandbox *link_sandbox(const struct link *l);
 struct shell *link_take(struct link *l, bool always, const struct until *until,
     struct err *err);
 
-/* End a command; "left" gets what could not be ended.  -1: nobody knows. */
-int link_end(struct link *l, const struct lease_kill *kill, struct buf *left,
-    const struct until *until, struct err *err);
+/* End the command of a shell; "left" gets what could not be ended.  -1: nobody
+ * knows. */
+int link_end(struct link *l, const struct shell *s,
+    const struct lease_kill *kill, struct buf *left, const struct until *until,
+    struct err *err);
+
+/* What became of a script. */
+enum link_ran {
+	LINK_UNSENT, /* it did not run */
+	LINK_GONE,   /* nor did this: the link had died, so try again */
+	LINK_SENT,   /* if it failed, nobody knows */
+};
 
 /*
  * Run a short script that belongs to no command (lease_run): to start what
- * shall outlive us.  "answer" gets its line.  -1: with *sent false it did not
- * run, else nobody knows.
+ * shall outlive us.  "answer" gets its line.
  */
 int link_run(struct link *l, const struct lease_script *script,
-    struct buf *answer, bool *sent, const struct until *until, struct err *err);
+    struct buf *answer, enum link_ran *ran, const struct until *until,
+    struct err *err);
 
 /* "usable": it is ready, or will be, for another command. */
 void link_give(struct link *l, struct shell *s, bool usable);
@@ -69,11 +78,14 @@ int64_t link_far_clock(struct link *l);
 /* The far side answered just now. */
 void link_proven(struct link *l);
 
-/* The children of this command may outlive the link. */
-void link_release(struct link *l, const char *mark, long waiter);
+/* The children of the command that a shell has run may outlive the link. */
+void link_release(struct link *l, const struct shell *s, const char *mark,
+    long waiter);
 
 /* Connect if need be, and prove the link by a round trip. */
 int link_check(struct link *l, const struct until *until, struct err *err);
+/* The same, but one that answered a moment ago is good enough. */
+int link_fresh(struct link *l, const struct until *until, struct err *err);
 
 /*
  * A server may allow SFTP and nothing else (ForceCommand internal-sftp): then

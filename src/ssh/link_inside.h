@@ -56,7 +56,7 @@ struct link {
 
 	pthread_t keeper;
 	bool keeping;
-	bool brief;  /* for a call or two: no keeper */
+	bool brief;  /* for a call or two: no spare shells */
 	int stop[2]; /* pipe; its write end closed: the keeper stops */
 	bool ending;
 	struct gate keeper_gate;

@@ -291,10 +291,14 @@ explain_refusal(struct attempt *a, const struct askpass_refusal *r,
 static void
 offending_key(const char *text, struct buf *print, const struct until *until)
 {
-	const char *at = strstr(text, "Offending ");
-	const char *key = at != NULL ? strstr(at, " key in ") : NULL;
+	const char *at = text, *key;
 	char *path, *colon;
 
+	/* In the middle of a line it is in somebody else's words. */
+	while ((at = strstr(at, "Offending ")) != NULL && at > text &&
+	    at[-1] != '\n')
+		at++;
+	key = at != NULL ? strstr(at, " key in ") : NULL;
 	if (key == NULL)
 		return;
 	key += strlen(" key in ");

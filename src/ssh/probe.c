@@ -22,6 +22,10 @@
 #define PROBE_MS 15000
 #define PROBE_CHARS 60000
 
+/* No machine has more; one that says so would make us multiply the two. */
+#define GPUS_MAX 64
+#define GPU_PROCESSES_MAX 64 /* of one */
+
 /* Weights of the idle score. */
 #define WEIGHT_CPU 0.4
 #define WEIGHT_MEMORY 0.4
@@ -265,7 +269,8 @@ gpu_processes(const char *uuid, const char *procs, const char *ps)
 	char *copy = xstrdup(procs), *at = copy, *line, owner[64];
 	json_t *list = json_array();
 
-	while ((line = probe_line(&at)) != NULL) {
+	while (json_array_size(list) < GPU_PROCESSES_MAX &&
+	    (line = probe_line(&at)) != NULL) {
 		const char *id = csv_field(&line);
 		const char *pid = csv_field(&line);
 		double mb = csv_number(&line);
@@ -321,7 +326,7 @@ read_nvidia(struct gpus *g, char *text, const char *procs, const char *ps)
 {
 	char *line;
 
-	while ((line = probe_line(&text)) != NULL) {
+	while (g->count < GPUS_MAX && (line = probe_line(&text)) != NULL) {
 		bool none = str_starts(line, "No devices");
 		double index = csv_number(&line);
 		double util = csv_number(&line);
@@ -380,7 +385,7 @@ read_rocm(struct gpus *g, char *text)
 {
 	char *line, *header = NULL;
 
-	while ((line = probe_line(&text)) != NULL) {
+	while (g->count < GPUS_MAX && (line = probe_line(&text)) != NULL) {
 		double util, used, total;
 		json_t *o;
 

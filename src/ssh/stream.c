@@ -343,7 +343,7 @@ end_command(struct stream *s)
 	struct err err;
 
 	buf_init(&left, 4096);
-	link_end(s->link, &kill, &left, &limit, &err);
+	link_end(s->link, s->shell, &kill, &left, &limit, &err);
 	buf_free(&left);
 }
 

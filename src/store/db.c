@@ -54,6 +54,7 @@ struct db {
 	ino_t ino;
 	struct until until; /* of who has it */
 	bool broken;        /* SQLite found it corrupt */
+	bool doubted;       /* it did so before: look through all of it */
 	bool read_only;
 	int64_t looked; /* clock_ms() of the last look at the journal */
 	struct kept kept[STATEMENTS_MAX];
@@ -420,14 +421,16 @@ set_journal(struct db *db, struct err *err)
 	return 0;
 }
 
-/* Small files are read through; others speak up when a page is needed. */
+/* Small files are read through; others speak up when a page is needed, and are
+ * read through then. */
 static int
 check_pages(struct db *db, struct err *err)
 {
 	char answer[128];
 	struct stat st;
 
-	if (stat(db->path, &st) == -1 || st.st_size > CHECK_MAX)
+	if (!db->doubted &&
+	    (stat(db->path, &st) == -1 || st.st_size > CHECK_MAX))
 		return 0;
 	if (get_text(db, "PRAGMA quick_check(1)", answer, sizeof(answer),
 	        err) == -1)
@@ -452,8 +455,8 @@ open_steps(struct db *db, struct err *err)
 }
 
 static struct db *
-open_once(const char *path, const struct until *until, bool *broken,
-    struct err *err)
+open_once(const char *path, bool doubted, const struct until *until,
+    bool *broken, struct err *err)
 {
 	const char *slash = strrchr(path, '/');
 	struct db *db = xcalloc(1, sizeof(*db));
@@ -461,6 +464,7 @@ open_once(const char *path, const struct until *until, bool *broken,
 	db->path = xstrdup(path);
 	db->dir = xstrndup(path, slash != NULL ? (size_t)(slash - path) : 0);
 	db->until = *until;
+	db->doubted = doubted;
 	if (open_steps(db, err) == 0)
 		return db;
 	*broken = db->broken;
@@ -523,9 +527,9 @@ begin_anew(const char *path, const struct until *until, struct err *err)
 	int fd = lockfile_take(lock, "setting aside", holder, until, err);
 
 	if (fd != -1) {
-		db = open_once(path, until, &broken, err);
+		db = open_once(path, true, until, &broken, err);
 		if (db == NULL && broken && rename_aside(path, err) == 0)
-			db = open_once(path, until, &broken, err);
+			db = open_once(path, false, until, &broken, err);
 	}
 	lockfile_give(lock, fd);
 	free(lock);
@@ -533,10 +537,11 @@ begin_anew(const char *path, const struct until *until, struct err *err)
 }
 
 static struct db *
-db_open(const char *path, const struct until *until, struct err *err)
+db_open(const char *path, bool doubted, const struct until *until,
+    struct err *err)
 {
 	bool broken = false;
-	struct db *db = open_once(path, until, &broken, err);
+	struct db *db = open_once(path, doubted, until, &broken, err);
 
 	if (db == NULL && broken)
 		db = begin_anew(path, until, err);
@@ -581,17 +586,18 @@ db_exists(void)
 static int
 make_ready(const struct until *until, struct err *err)
 {
+	bool doubted = shared.db != NULL && shared.db->broken;
 	struct err why;
 	char *path;
 
-	if (shared.db != NULL && (shared.db->broken || !in_place(shared.db))) {
+	if (shared.db != NULL && (doubted || !in_place(shared.db))) {
 		db_close(shared.db);
 		shared.db = NULL;
 	}
 	if (shared.db == NULL) {
 		path = default_path(err);
 		if (path != NULL)
-			shared.db = db_open(path, until, err);
+			shared.db = db_open(path, doubted, until, err);
 		free(path);
 		return shared.db != NULL ? 0 : -1;
 	}

@@ -18,6 +18,7 @@
 #include "sync/scan.h"
 
 #define LEFT_OVERS_MAX 10000
+#define LEFT_OVER_PATH 1024 /* bytes; longer ones stay */
 
 static char *
 absolute_local(const char *given, struct err *err)
@@ -74,7 +75,8 @@ note_left_over(void *data, const char *path, int64_t size, int64_t mtime)
 	struct left_over *l;
 
 	/* Nobody leaves so many, but a host can say anything. */
-	if (++r->left_over_count > LEFT_OVERS_MAX)
+	if (strlen(path) > LEFT_OVER_PATH ||
+	    ++r->left_over_count > LEFT_OVERS_MAX)
 		return;
 	l = xcalloc(1, sizeof(*l));
 	l->path = xstrdup(path);
@@ -360,17 +362,47 @@ open_target(struct run *r, const char *path, struct err *err)
 	return open_root(r, path, err);
 }
 
+/*
+ * The name of a single file from there: the last one of the path that was asked
+ * for.  What the host makes of that path is its own business, but it does not
+ * choose which file of a local directory is replaced.  NULL if there is none,
+ * as in "~" or "..".
+ */
+static char *
+asked_name(const char *path)
+{
+	size_t len = strlen(path);
+	char *whole, *name;
+
+	while (len > 0 && path[len - 1] == '/')
+		len--;
+	whole = xstrndup(path, len);
+	name = xstrdup(path_base(whole));
+	/* Not "", "." or "..". */
+	if (!path_inside(name) || strcmp(whole, "~") == 0) {
+		free(name);
+		name = NULL;
+	}
+	free(whole);
+	return name;
+}
+
 static int
 aim_down_file(struct run *r, struct err *err)
 {
-	char *name = xstrdup(path_base(r->far.path)), *dir, *as = NULL;
+	char *name = asked_name(r->req->remote_path), *dir, *as = NULL;
 	char *far_dir = path_dir(r->far.path), *here = NULL;
 	struct entry file = r->far.file, e;
 	struct stat st;
 	int rc = 0;
 
 	r->report->is_file = true;
-	if (r->req->delete_extras)
+	if (name == NULL)
+		rc = err_set(err, ERR_INVALID,
+		    "remote_path '%.300s' is a file on %s, and has no name "
+		    "that it could get here; name the file itself",
+		    r->req->remote_path, link_sandbox(r->link)->name);
+	else if (r->req->delete_extras)
 		rc = err_set(err, ERR_INVALID,
 		    "delete_extras needs a directory as remote_path");
 	else if (is_excluded(r, r->req->remote_path, name))
@@ -393,12 +425,12 @@ aim_down_file(struct run *r, struct err *err)
 	}
 	if (rc == 0) {
 		only_file(&r->remote, as, &file);
+		r->source_name = xstrdup(path_base(r->far.path));
 		dir = r->far.path;
 		r->far.path = far_dir;
 		far_dir = dir;
-		r->source_name = name;
 		r->local_dir = here;
-		name = here = NULL; /* live as long as the run */
+		here = NULL; /* lives as long as the run */
 	}
 	free(name);
 	free(far_dir);

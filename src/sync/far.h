@@ -33,6 +33,11 @@ void far_do_delete(struct buf *list, const struct far_root *r, const char *path,
 void far_do_undo(struct buf *list, const struct far_root *r, const char *path);
 void far_do_meta(struct buf *list, const struct far_root *r,
     const struct entry *e, bool mtime);
+/* The mtime of something that came along; before any move, and only if the
+ * host can do that for many. */
+void far_do_time(struct buf *list, const struct far_root *r,
+    const struct entry *e);
+bool far_sets_times(const struct far_root *r);
 
 /* The script that gives files as a tar stream.  Their names, each with "./" in
  * front, are read from stdin, ended by NULs; or, if far_reads_list() says no,

@@ -11,7 +11,12 @@
 #include "sync/silence.h"
 
 #define IGNORE_MAX ((size_t)1 << 20) /* of one file */
-#define ALL_MAX ((size_t)64 << 20)   /* of all of them */
+#define ALL_MAX ((size_t)4 << 20)    /* of all of them */
+#define LINES_MAX ((size_t)100000)   /* the same: each becomes a pattern */
+
+/* How many bytes of paths and patterns may be compared, at the worst, before a
+ * look at the until. */
+#define CHECK_EVERY ((size_t)1 << 28)
 
 /* Their texts as they come, each ended by a NUL, and "E" behind the last. */
 struct ignores {
@@ -19,9 +24,10 @@ struct ignores {
 	struct rules *rules;
 	size_t next; /* entry to look at */
 	struct buf text;
-	size_t total; /* bytes */
+	size_t total, lines; /* bytes, and lines that are not empty */
 	bool ended;
-	bool bad; /* that is not what was asked for */
+	bool much; /* that is more than we take */
+	bool bad;  /* that is not what was asked for */
 };
 
 static bool
@@ -72,11 +78,25 @@ ignore_script(const struct far_root *root, const struct tree *t)
 	return buf_take(&b);
 }
 
+static size_t
+count_lines(const char *text)
+{
+	size_t n = 0;
+
+	for (text += strspn(text, "\n"); *text != '\0';
+	     text += strspn(text, "\n")) {
+		text += strcspn(text, "\n");
+		n++;
+	}
+	return n;
+}
+
 static void
 take_ignore(struct ignores *g)
 {
 	const struct entry *e = next_ignore(g->tree, &g->next);
 	const char *slash;
+	size_t lines;
 	char *dir;
 
 	if (e == NULL) {
@@ -84,6 +104,11 @@ take_ignore(struct ignores *g)
 		g->ended = true;
 		return;
 	}
+	lines = count_lines(g->text.data);
+	g->lines += lines;
+	g->much = g->lines > LINES_MAX;
+	if (g->much || lines == 0)
+		return;
 	slash = strrchr(e->path, '/');
 	dir = xstrndup(e->path, slash != NULL ? (size_t)(slash - e->path) : 0);
 	rules_add_gitignore(g->rules, dir, g->text.data, g->text.len);
@@ -96,9 +121,8 @@ ignore_sink(void *data, const char *bytes, size_t len)
 	struct ignores *g = data;
 
 	g->total += len;
-	if (g->total > ALL_MAX)
-		g->bad = true;
-	while (len > 0 && !g->bad) {
+	g->much = g->much || g->total > ALL_MAX;
+	while (len > 0 && !g->bad && !g->much) {
 		const char *end = memchr(bytes, '\0', len);
 		size_t n = end != NULL ? (size_t)(end - bytes) : len;
 
@@ -111,28 +135,60 @@ ignore_sink(void *data, const char *bytes, size_t len)
 		bytes += n + 1;
 		len -= n + 1;
 	}
-	return !g->bad;
+	return !g->bad && !g->much;
 }
 
-/* Drop what is excluded by now. */
-static void
-drop_excluded(struct tree *t, const struct rules *rules)
+/* Drop what is excluded by now.  The host has made both the names and the
+ * patterns, so it may take long. */
+static int
+drop_excluded(struct tree *t, const struct ignores *g,
+    const struct until *until, struct err *err)
 {
 	const char *dir = NULL; /* that was dropped */
-	size_t i, n = 0;
+	size_t i, n = 0, work = CHECK_EVERY;
 
 	for (i = 0; i < t->count; i++) {
 		const struct entry *e = &t->entries[i];
 		bool is_dir = e->type == ENTRY_DIR;
 
+		work += strlen(e->path) * (g->total + 1024);
+		if (work > CHECK_EVERY) {
+			work = 0;
+			if (until_check(until, err) == -1)
+				return -1;
+		}
 		if (dir != NULL && tree_below(e->path, dir))
 			continue;
-		if (!rules_match(rules, e->path, is_dir))
+		if (!rules_match(g->rules, e->path, is_dir))
 			t->entries[n++] = *e;
 		else if (is_dir)
 			dir = e->path;
 	}
 	t->count = n;
+	return 0;
+}
+
+/* All has come: is it what was asked for? */
+static int
+check_ignores(const struct ignores *g, const char *root, struct err *err)
+{
+	if (g->much)
+		return err_set(err, ERR_LIMIT,
+		    "the .gitignore files below '%.300s' have more than %zu "
+		    "lines or %zu bytes: sync without use_gitignore, and name "
+		    "in excludes what is to be left alone",
+		    root, LINES_MAX, ALL_MAX);
+	if (g->bad)
+		return err_set(err, ERR_IO,
+		    "what the host says of the .gitignore files below '%.300s' "
+		    "makes no sense",
+		    root);
+	if (!g->ended)
+		return err_set(err, ERR_IO,
+		    "the .gitignore files below '%.300s' could not be read on "
+		    "the host",
+		    root);
+	return 0;
 }
 
 /* By SFTP; those that cannot be read are taken for empty. */
@@ -147,7 +203,8 @@ get_ignores(struct link *link, const struct far_root *root, struct ignores *g,
 	int rc = s == NULL ? -1 : 0;
 
 	buf_init(&text, IGNORE_MAX);
-	while (rc == 0 && !g->bad && (e = next_ignore(g->tree, &at)) != NULL) {
+	while (rc == 0 && !g->bad && !g->much &&
+	    (e = next_ignore(g->tree, &at)) != NULL) {
 		char *path = sftplist_join(root->path, e->path);
 
 		buf_reset(&text);
@@ -183,18 +240,10 @@ farignore_run(struct link *link, const struct far_root *root,
 		    err);
 	else if (rc == 1)
 		rc = get_ignores(link, root, &g, until, err);
-	if (rc == 0 && g.bad)
-		rc = err_set(err, ERR_IO,
-		    "what the host says of the .gitignore files below '%.300s' "
-		    "makes no sense, or they have more than %zu bytes",
-		    root->path, ALL_MAX);
-	else if (rc == 0 && !g.ended)
-		rc = err_set(err, ERR_IO,
-		    "the .gitignore files below '%.300s' could not be read on "
-		    "the host",
-		    root->path);
 	if (rc == 0)
-		drop_excluded(t, rules);
+		rc = check_ignores(&g, root->path, err);
+	if (rc == 0)
+		rc = drop_excluded(t, &g, until, err);
 	buf_free(&g.text);
 	free(script);
 	return rc;

@@ -23,6 +23,7 @@ struct far_root {
 	int64_t free_bytes; /* there; -1: not asked for, or not known */
 	/* The best of what is there: */
 	bool gnu_tar, bsd_tar, perl, python;
+	bool perl_times; /* it sets times to the nanosecond */
 };
 
 struct farlist_options {

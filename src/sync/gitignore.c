@@ -8,6 +8,10 @@
 #include "base/str.h"
 #include "sync/wild.h"
 
+/* No system takes a path that long, so a longer pattern is of no use to
+ * anybody; and matching takes time and memory by the length of both. */
+#define PATTERN_MAX 4096
+
 struct pattern {
 	char *literal;     /* what comes before the first wildcard */
 	struct wild *rest; /* NULL: nothing */
@@ -93,6 +97,8 @@ add_line(struct gitignore *g, char *s)
 		s++;
 	}
 	n = strlen(s);
+	if (n > PATTERN_MAX)
+		return;
 	if (n > 0 && s[n - 1] == '/') {
 		s[--n] = '\0';
 		p.must_be_dir = true;

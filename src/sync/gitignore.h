@@ -12,7 +12,8 @@ struct gitignore;
 struct gitignore *gitignore_new(void);
 void gitignore_free(struct gitignore *g);
 
-/* The lines of a file; they count more than those that are there already. */
+/* The lines of a file; they count more than those that are there already.  One
+ * of more than 4096 bytes, which no path could be, is left out. */
 void gitignore_add(struct gitignore *g, const char *text, size_t len);
 
 enum gitignore_says { GITIGNORE_NOTHING, GITIGNORE_EXCLUDE, GITIGNORE_INCLUDE };

@@ -15,7 +15,6 @@
 /* Files of this size travel in pieces, on several channels where that helps,
  * and go on where they were after a break. */
 #define BIG_FILE ((int64_t)16 << 20)
-#define PIECE ((int64_t)16 << 20)
 #define STREAMS_MAX 8
 
 #define PART_NAME_MAX 40

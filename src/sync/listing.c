@@ -8,7 +8,8 @@
  *   d                          kind: d, f, o (other), m (missing), x (denied)
  *   /home/u/x                  the path, absolute
  *   rw                         what we may do: read it, write there
- *   gpy                        tar (g GNU, b BSD), p perl, y python
+ *   gpty                       tar (g GNU, b BSD), p perl, t it sets times to
+ *                              the nanosecond (far.c), y python
  *   find                       who lists ("sftp": sftplist.c); "" if nobody
  *
  *   f644 12 1700000000.5 a/b   type, mode, size, mtime, path
@@ -520,6 +521,7 @@ take_tools(struct listing *l)
 	l->root->bsd_tar = strchr(s, 'b') != NULL;
 	l->root->perl = strchr(s, 'p') != NULL;
 	l->root->python = strchr(s, 'y') != NULL;
+	l->root->perl_times = strchr(s, 't') != NULL;
 }
 
 /* For "stat" there is more to know, and SFTP has no programs. */
@@ -534,9 +536,9 @@ take_lister(struct listing *l, const char *s)
 	if (strcmp(s, "find") != 0 && strcmp(s, "perl") != 0 &&
 	    strcmp(s, "python") != 0)
 		return;
-	snprintf(l->known, sizeof(l->known), "%s%s%s%s %s",
+	snprintf(l->known, sizeof(l->known), "%s%s%s%s%s %s",
 	    r->gnu_tar ? "g" : "", r->bsd_tar ? "b" : "", r->perl ? "p" : "",
-	    r->python ? "y" : "", s);
+	    r->perl_times ? "t" : "", r->python ? "y" : "", s);
 }
 
 /* A text is whole. */

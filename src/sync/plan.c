@@ -159,6 +159,13 @@ take_extra(struct planner *pl, const struct entry *e)
 	doom_extra(pl, e);
 }
 
+/* A host may say of any number of files that they are immense. */
+static void
+add_bytes(struct plan *p, int64_t size)
+{
+	p->bytes = size < INT64_MAX - p->bytes ? p->bytes + size : INT64_MAX;
+}
+
 static void
 make(struct planner *pl, enum action_kind kind, const struct entry *e)
 {
@@ -171,7 +178,7 @@ make(struct planner *pl, enum action_kind kind, const struct entry *e)
 	else
 		pl->p->links++;
 	if (kind == ACTION_FILE)
-		pl->p->bytes += e->size;
+		add_bytes(pl->p, e->size);
 }
 
 /* The content is right; the rest may not be. */

@@ -181,6 +181,17 @@ depth_of(const struct entry *e)
 	return n;
 }
 
+/* There may be more to ask for than is sent at once. */
+static int
+wait_room(struct up *u, struct err *err)
+{
+	while (!sftp_room(u->s)) {
+		if (sftpup_turn(u, err) == -1)
+			return -1;
+	}
+	return 0;
+}
+
 /* All actions of a kind (of one level, unless -1), and their replies. */
 static int
 do_level(struct up *u, bool (*kind)(const struct action *a), int level,
@@ -194,11 +205,7 @@ do_level(struct up *u, bool (*kind)(const struct action *a), int level,
 
 		if (!kind(a) || (level != -1 && depth_of(a->entry) != level))
 			continue;
-		while (!sftp_room(u->s)) {
-			if (sftpup_turn(u, err) == -1)
-				return -1;
-		}
-		if (do_action(u, a, err) == -1)
+		if (wait_room(u, err) == -1 || do_action(u, a, err) == -1)
 			return -1;
 	}
 	return sftpup_drain(u, err);
@@ -298,6 +305,8 @@ sweep(struct up *u, struct err *err)
 			continue;
 		if (l->mtime + age > now)
 			continue;
+		if (wait_room(u, err) == -1)
+			return -1;
 		l->swept = true;
 		path = sftpup_path(u, l->path);
 		sftp_path(u->s, SFTP_REMOVE, path, sftpup_ignore, NULL);
@@ -322,8 +331,11 @@ date_swept(struct up *u, struct err *err)
 		dir = xstrndup(l->path, (size_t)(slash - l->path));
 		e = tree_find(&u->r->local, dir);
 		free(dir);
-		if (e != NULL && e->type == ENTRY_DIR)
-			ask_meta(u, e, true);
+		if (e == NULL || e->type != ENTRY_DIR)
+			continue;
+		if (wait_room(u, err) == -1)
+			return -1;
+		ask_meta(u, e, true);
 	}
 	return sftpup_drain(u, err);
 }

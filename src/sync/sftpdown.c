@@ -147,12 +147,14 @@ sftp_fetch_range(struct run *r, const struct entry *e, const struct buf *handle,
 		.at = at,
 		.end = at + len };
 
-	do {
+	/* Replies to other requests may have to come before there is room for
+	 * the first of these. */
+	while (g.waiting > 0 || (!g.broken && g.at < g.end)) {
 		while (sftp_room(r->sftp) && range_more(&g))
 			;
-		if (g.waiting > 0 && sftp_turn(r->sftp, r->until, err) == -1)
+		if (sftp_turn(r->sftp, r->until, err) == -1)
 			return -1;
-	} while (g.waiting > 0);
+	}
 	if (!g.broken)
 		return 0;
 	return err_set(err, strcmp(g.why, changed) == 0 ? ERR_INVALID : ERR_IO,

@@ -16,6 +16,7 @@
 #define DEPTH_MAX 2000
 #define SEEN_MAX ((size_t)16 << 20) /* names: a host without end */
 #define PATH_MAX_BYTES 32000
+#define ROOT_MAX 4096               /* bytes: no system takes more */
 #define HELD_MAX ((size_t)32 << 20) /* of names that wait for an answer */
 
 struct walk;
@@ -32,9 +33,11 @@ struct dir {
 /* An entry of which something is still to be asked. */
 struct asked {
 	struct walk *w;
+	enum sftp_type type; /* of the request: LSTAT or READLINK */
 	char *path;
 	int depth;
 	struct sftp_attrs a;
+	struct asked *next;
 };
 
 struct walk {
@@ -44,6 +47,7 @@ struct walk {
 	sftplist_take *take;
 	void *data;
 	struct dir *waiting;
+	struct asked *unsent; /* there was no room for the request */
 	size_t open;
 	size_t seen;
 	size_t held;    /* bytes of the paths of all "dir" and "asked" */
@@ -78,14 +82,19 @@ trouble(struct walk *w, char letter, const char *path)
 	text(w, w->text.data);
 }
 
+/* More than any file has would overflow when it is added up. */
+static int64_t
+size_of(const struct sftp_attrs *a)
+{
+	return a->size <= INT64_MAX / 2 ? (int64_t)a->size : INT64_MAX / 2;
+}
+
 static void
 record(struct walk *w, const char *path, const struct sftp_attrs *a)
 {
-	uint64_t size = a->size <= INT64_MAX / 2 ? a->size : INT64_MAX / 2;
-
 	buf_reset(&w->text);
-	buf_addf(&w->text, "s%x %" PRIu64 " %" PRIu32 " ./%s", a->mode, size,
-	    a->mtime, path);
+	buf_addf(&w->text, "s%x %" PRId64 " %" PRIu32 " ./%s", a->mode,
+	    size_of(a), a->mtime, path);
 	text(w, w->text.data);
 }
 
@@ -127,17 +136,24 @@ dir_free(struct dir *d)
 	free(d);
 }
 
-static struct asked *
-asked_new(struct walk *w, const char *path, int depth,
+static void ask_more(struct walk *w);
+
+/* Ask for more of an entry, or wait until there is room to: the host says how
+ * many there are of them. */
+static void
+ask(struct walk *w, enum sftp_type type, const char *path, int depth,
     const struct sftp_attrs *a)
 {
 	struct asked *q = xcalloc(1, sizeof(*q));
 
 	q->w = w;
+	q->type = type;
 	q->path = hold(w, path);
 	q->depth = depth;
 	q->a = *a;
-	return q;
+	q->next = w->unsent;
+	w->unsent = q;
+	ask_more(w);
 }
 
 static void
@@ -174,13 +190,8 @@ static void
 take_entry(struct walk *w, const char *path, int depth,
     const struct sftp_attrs *a)
 {
-	char *whole;
-
 	if (S_ISLNK(a->mode)) {
-		whole = sftplist_join(w->root, path);
-		sftp_path(w->s, SFTP_READLINK, whole, take_target,
-		    asked_new(w, path, depth, a));
-		free(whole);
+		ask(w, SFTP_READLINK, path, depth, a);
 		return;
 	}
 	record(w, path, a);
@@ -205,6 +216,21 @@ take_attrs(void *data, const struct sftp_packet *reply)
 	asked_free(q);
 }
 
+/* Requests that wait are sent while there is room. */
+static void
+ask_more(struct walk *w)
+{
+	while (w->unsent != NULL && sftp_room(w->s)) {
+		struct asked *q = w->unsent;
+		char *whole = sftplist_join(w->root, q->path);
+
+		w->unsent = q->next;
+		sftp_path(w->s, q->type, whole,
+		    q->type == SFTP_LSTAT ? take_attrs : take_target, q);
+		free(whole);
+	}
+}
+
 /* One that we left ourselves is told to who wants to clean up. */
 static bool
 is_ours(struct walk *w, const char *path, const char *name,
@@ -214,7 +240,7 @@ is_ours(struct walk *w, const char *path, const char *name,
 		return false;
 	if (w->o->left_over != NULL && S_ISREG(a->mode))
 		w->o->left_over(w->o->problem_data, path,
-		    a->has_size ? (int64_t)a->size : 0, a->mtime);
+		    a->has_size ? size_of(a) : 0, a->mtime);
 	return true;
 }
 
@@ -232,7 +258,7 @@ take_name(struct dir *d, const char *name, size_t len,
     const struct sftp_attrs *a)
 {
 	struct walk *w = d->w;
-	char *path, *whole, *last;
+	char *path, *last;
 
 	if ((len == 1 && name[0] == '.') ||
 	    (len == 2 && name[0] == '.' && name[1] == '.'))
@@ -252,14 +278,10 @@ take_name(struct dir *d, const char *name, size_t len,
 		trouble(w, '!', d->path);
 	else if (is_ours(w, path, last, a))
 		;
-	else if (trusted(a)) {
+	else if (trusted(a))
 		take_entry(w, path, d->depth + 1, a);
-	} else {
-		whole = sftplist_join(w->root, path);
-		sftp_path(w->s, SFTP_LSTAT, whole, take_attrs,
-		    asked_new(w, path, d->depth + 1, a));
-		free(whole);
-	}
+	else
+		ask(w, SFTP_LSTAT, path, d->depth + 1, a);
 	free(last);
 	free(path);
 }
@@ -338,12 +360,15 @@ open_more(struct walk *w)
 static int
 walk(struct walk *w, const struct until *until, struct err *err)
 {
+	struct asked *q;
 	struct dir *d;
 	int rc = 0;
 
 	add_dir(w, "", 0);
 	while (rc == 0 && !w->refused &&
-	    (w->waiting != NULL || sftp_pending(w->s) > 0)) {
+	    (w->waiting != NULL || w->unsent != NULL ||
+	        sftp_pending(w->s) > 0)) {
+		ask_more(w);
 		open_more(w);
 		rc = sftp_turn(w->s, until, err);
 		if (rc == 0 && w->err.code != ERR_NONE) {
@@ -354,6 +379,10 @@ walk(struct walk *w, const struct until *until, struct err *err)
 	while ((d = w->waiting) != NULL) {
 		w->waiting = d->next;
 		dir_free(d);
+	}
+	while ((q = w->unsent) != NULL) {
+		w->unsent = q->next;
+		asked_free(q);
 	}
 	return rc;
 }
@@ -417,6 +446,22 @@ list(struct walk *w, const struct until *until, struct err *err)
 	return 0;
 }
 
+/* "dir/" is the directory.  The host says where its home is, and it becomes a
+ * part of every request. */
+static int
+take_root(struct walk *w, char *root, struct err *err)
+{
+	size_t len = strlen(root);
+
+	while (len > 1 && root[len - 1] == '/')
+		root[--len] = '\0';
+	if (len > ROOT_MAX)
+		return err_set(err, ERR_LIMIT,
+		    "the path there would be too long: '%.100s...'", root);
+	w->root = root;
+	return 0;
+}
+
 int
 sftplist_run(struct link *link, const char *path,
     const struct farlist_options *o, sftplist_take *take, void *data,
@@ -424,7 +469,6 @@ sftplist_run(struct link *link, const char *path,
 {
 	struct walk w = { .o = o, .take = take, .data = data };
 	char *root = NULL;
-	size_t len;
 	int rc = -1;
 
 	w.s = silence_sftp(link, until, err);
@@ -433,14 +477,8 @@ sftplist_run(struct link *link, const char *path,
 	buf_init(&w.text, SIZE_MAX);
 	root =
 	    sftp_absolute(w.s, path, link_sandbox(link)->workdir, until, err);
-	if (root != NULL) {
-		/* "dir/" is the directory. */
-		len = strlen(root);
-		while (len > 1 && root[len - 1] == '/')
-			root[--len] = '\0';
-		w.root = root;
+	if (root != NULL && take_root(&w, root, err) == 0)
 		rc = list(&w, until, err);
-	}
 	if (rc == -1)
 		err_wrap(err, "listing files on %s", link_sandbox(link)->name);
 	sftp_free(w.s);

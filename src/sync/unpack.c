@@ -28,6 +28,11 @@
 #define SPARE_PER_ENTRY 16384
 #define SPARE_ENTRIES 1000
 
+/* The same for the headers of one member, with the map of a sparse file: no
+ * file that is not sent in pieces needs more.  libarchive keeps them in memory,
+ * as up to twelve times as many bytes. */
+#define HEADER_BYTES (INT64_C(2) << 20)
+
 enum state { ABSENT, FAILED, WRITTEN };
 
 struct unpack {
@@ -44,6 +49,7 @@ struct unpack {
 	char *chunk;
 	size_t chunk_len;
 	int64_t total, limit; /* bytes read, and how many are too many */
+	int64_t allowed;      /* the same, until the next step */
 	bool ended;
 	struct err *err; /* of the stream; set once */
 	bool broken;
@@ -78,7 +84,7 @@ next_chunk(struct archive *a, void *data, const void **bytes)
 		len += (size_t)n;
 	}
 	u->total += (int64_t)len;
-	if (u->total > u->limit) {
+	if (u->total > u->limit || u->total > u->allowed) {
 		err_set(u->err, ERR_LIMIT,
 		    "the host sends much more than was asked for; nothing of "
 		    "it was kept");
@@ -88,6 +94,15 @@ next_chunk(struct archive *a, void *data, const void **bytes)
 	u->chunk_len = len;
 	*bytes = u->chunk;
 	return (la_ssize_t)len;
+}
+
+/* So many bytes of content, with headers, may be read from here on. */
+static void
+allow(struct unpack *u, int64_t bytes)
+{
+	int64_t most = INT64_MAX - HEADER_BYTES - u->total;
+
+	u->allowed = bytes < most ? u->total + HEADER_BYTES + bytes : INT64_MAX;
 }
 
 static int
@@ -148,6 +163,7 @@ drain(struct unpack *u)
 {
 	const void *bytes;
 
+	allow(u, INT64_MAX);
 	while (!u->ended) {
 		if (next_chunk(u->archive, u, &bytes) == -1)
 			return -1;
@@ -225,6 +241,7 @@ put_content(struct unpack *u, const struct entry *e, int fd, struct err *why)
 	size_t len;
 	int r;
 
+	allow(u, e->size);
 	for (;;) {
 		r = archive_read_data_block(u->archive, &bytes, &len, &offset);
 		if (r == ARCHIVE_EOF)
@@ -470,6 +487,16 @@ take_member(struct unpack *u, struct archive_entry *m)
 /* --- all of it --------------------------------------------------------------
  */
 
+/* To the end of a member: one that grew since it was listed may have much that
+ * nobody wants. */
+static int
+skip_rest(struct unpack *u)
+{
+	allow(u, INT64_MAX);
+	return usable(archive_read_data_skip(u->archive)) ? 0
+	                                                  : stream_failed(u);
+}
+
 static int
 take_all(struct unpack *u)
 {
@@ -477,12 +504,13 @@ take_all(struct unpack *u)
 	int r;
 
 	for (;;) {
+		allow(u, 0);
 		r = archive_read_next_header(u->archive, &m);
 		if (r == ARCHIVE_EOF)
 			break;
 		if (!usable(r))
 			return stream_failed(u);
-		if (take_member(u, m) == -1)
+		if (take_member(u, m) == -1 || skip_rest(u) == -1)
 			return -1;
 	}
 	if (u->came < u->o->wanted->count && !has_end_mark(u))
@@ -552,6 +580,7 @@ unpack_stream(int root_fd, unpack_read *read, void *read_data,
 		.read = read,
 		.read_data = read_data,
 		.limit = limit_of(o->wanted),
+		.allowed = INT64_MAX,
 		.err = err,
 		.last = BENEATH_NO_LAST,
 	};

@@ -191,6 +191,9 @@ wild_new(const char *pattern)
 			add(w, TOKEN_CHAR, *p++);
 		}
 	}
+	/* Of patterns there may be many. */
+	w->tokens = xreallocarray(w->tokens, w->count + 1, sizeof(*w->tokens));
+	w->room = w->count + 1;
 	return w;
 bad:
 	wild_free(w);
@@ -210,28 +213,26 @@ wild_free(struct wild *w)
 	free(w);
 }
 
-/* The text led to place "i", and so to all that need no further byte. */
+/* What led to place "i" led to all that need no further byte, too. */
 static void
-reach(const struct wild *w, uint8_t *places, size_t i)
+spread(const struct wild *w, uint8_t *places, size_t i)
 {
-	while (places[i] == 0) {
-		places[i] = 1;
-		if (i == w->count)
-			return;
-		switch (w->tokens[i].kind) {
-		case TOKEN_DIRS:
-			reach(w, places, i + 3);
-			break;
-		case TOKEN_STAR:
-		case TOKEN_DEEP:
-			break;
-		default:
-			return;
-		}
-		i++;
+	switch (w->tokens[i].kind) {
+	case TOKEN_DIRS:
+		places[i + 3] = 1;
+		places[i + 1] = 1;
+		break;
+	case TOKEN_STAR:
+	case TOKEN_DEEP:
+		places[i + 1] = 1;
+		break;
+	default:
+		break;
 	}
 }
 
+/* Places lead to later ones alone: once it was a place's turn, nothing is added
+ * to it any more, and one round will do. */
 static void
 step(const struct wild *w, const uint8_t *from, uint8_t *to, uint8_t c)
 {
@@ -241,15 +242,28 @@ step(const struct wild *w, const uint8_t *from, uint8_t *to, uint8_t c)
 		const struct token *t = &w->tokens[i];
 
 		if (from[i] == 0)
-			continue;
-		if ((t->kind == TOKEN_CHAR && t->c == c) ||
+			;
+		else if ((t->kind == TOKEN_CHAR && t->c == c) ||
 		    (t->kind == TOKEN_ANY && c != '/') ||
 		    (t->kind == TOKEN_SET && c != '/' &&
 		        (t->set[c / 8] >> c % 8 & 1) != 0))
-			reach(w, to, i + 1);
+			to[i + 1] = 1;
 		else if (t->kind == TOKEN_DEEP ||
 		    (t->kind == TOKEN_STAR && c != '/'))
-			reach(w, to, i);
+			to[i] = 1;
+		if (to[i] != 0)
+			spread(w, to, i);
+	}
+}
+
+/* Where a match begins: at place "i", before any byte. */
+static void
+begin(const struct wild *w, uint8_t *places, size_t i)
+{
+	places[i] = 1;
+	for (; i < w->count; i++) {
+		if (places[i] != 0)
+			spread(w, places, i);
 	}
 }
 
@@ -270,7 +284,7 @@ wild_match(const struct wild *w, const char *text)
 	memset(places, 0, n * 2);
 	from = places;
 	to = places + n;
-	reach(w, from, literal);
+	begin(w, from, literal);
 	for (; *text != '\0' && memchr(from, 1, n) != NULL; text++) {
 		uint8_t *swap = from;
 

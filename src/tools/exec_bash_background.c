@@ -114,9 +114,6 @@ check(const struct background_args *a, struct err *err)
 	if (str_blank(a->command))
 		return err_set(err, ERR_INVALID,
 		    "argument 'command' must not be empty");
-	if (strchr(a->log_file, '\n') != NULL || strchr(a->cwd, '\n') != NULL)
-		return err_set(err, ERR_INVALID,
-		    "log_file and cwd must not hold a newline");
 	if (a->watch.auto_resume && !a->watched)
 		return err_set(err, ERR_INVALID,
 		    "auto_resume needs watch; nothing was started");

@@ -48,12 +48,31 @@ jobs_variable_name(const char *name)
 	return true;
 }
 
+/* Two shells read it, and zsh takes a word that begins with "=" for the name
+ * of a program. */
+static void
+add_attach(struct buf *out, const char *name)
+{
+	char *target = xasprintf("=%s", name);
+	struct buf far;
+
+	buf_init(&far, 1024);
+	buf_adds(&far, "tmux attach -t ");
+	quote_sh(&far, target);
+	if (strpbrk(far.data, "\"$`\\!") == NULL)
+		buf_addf(out, "\"%s\"", far.data); /* easier to read */
+	else
+		quote_sh(out, far.data);
+	buf_free(&far);
+	free(target);
+}
+
 void
 jobs_set_attach(json_t *o, const struct sandbox *sb, const char *name)
 {
 	struct buf text;
 
-	buf_init(&text, 1024);
+	buf_init(&text, 2048);
 	buf_adds(&text, "ssh -t ");
 	if (sb->port != 0)
 		buf_addf(&text, "-p %d ", sb->port);
@@ -62,7 +81,8 @@ jobs_set_attach(json_t *o, const struct sandbox *sb, const char *name)
 		buf_addc(&text, '@');
 	}
 	quote_sh(&text, sb->host);
-	buf_addf(&text, " tmux attach -t =%s", name);
+	buf_addc(&text, ' ');
+	add_attach(&text, name);
 	json_object_set_new(o, "attach_command",
 	    utf8_json(text.data, text.len));
 	buf_free(&text);

@@ -146,6 +146,17 @@ set_metadata(struct watch *w, const json_t *metadata)
 }
 
 static int
+check_paths(const struct watch *w, const struct watch_wish *wish,
+    struct err *err)
+{
+	if (job_check_path("cwd", w->cwd, err) == -1 ||
+	    job_check_path("log_file", w->log_file, err) == -1)
+		return -1;
+	return job_check_path("cwd in resume_plan_json",
+	    plan_text(wish->args->resume_plan_json, "cwd"), err);
+}
+
+static int
 check_resume(const struct watch *w, struct err *err)
 {
 	if (!w->auto_resume)
@@ -183,7 +194,7 @@ watching_make(struct watch *w, const struct watch_wish *wish,
 		free(w->event_command);
 		w->event_command = event_codex_command(wish->codex_command);
 	}
-	return check_resume(w, err);
+	return check_paths(w, wish, err) == -1 ? -1 : check_resume(w, err);
 }
 
 /* --- storing it -----------------------------------------------------------

@@ -52,6 +52,8 @@ LISTS = {
     "sizes": lambda: texts(b"f644 99999999999999999999999 1 b"),
     # What may be, but is not.
     "huge": lambda: texts(b"f644 4611686018427387903 1 huge"),
+    "huge together": lambda: texts(*[
+        b"f644 4611686018427387903 1 huge%d" % i for i in range(4)]),
     "too many times": lambda: texts(*[b"f644 1 1 b"] * 1000),
     "names": lambda: texts(b"f644 1 1 \x1b[2J\r\x07", b"f644 1 1 -rf",
                            b"f644 1 1 $(id)", b"f644 1 1 \xff\xfe"),
@@ -87,6 +89,18 @@ END = bytes(10240)
 
 def archive(*members):
     return lambda wanted: put(b"".join(members) + END)
+
+
+def sparse_map(wanted):
+    """A file with holes whose list of them has no end, before its content."""
+    records = b"".join(b"%d %s\n" % (len(text) + 4, text) for text in (
+        b"GNU.sparse.major=1", b"GNU.sparse.minor=0", b"GNU.sparse.name=./b",
+        b"GNU.sparse.realsize=5000"))
+    head = member("./b", b"")
+    head = head[:124] + b"77777777777\0" + head[136:148] + b" " * 8 + head[156:]
+    put(member("x", records, type=b"x") + head[:148]
+        + b"%06o\0 " % sum(head) + head[156:] + b"999999999\n")
+    endless(lambda n: b"1\n1\n" * 16384)
 
 
 def stalls(wanted):
@@ -142,6 +156,7 @@ TARS = {
         put(member("././@LongLink", b"", type=b"L")[:124] + b"77777777777\0"
             + member("././@LongLink", b"", type=b"L")[136:]),
         endless(lambda n: b"n" * 65536)),
+    "endless map": sparse_map,
     "stalls": stalls,
     "complains": complains,
 }

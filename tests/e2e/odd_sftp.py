@@ -127,6 +127,18 @@ class Server:
             self.send(NAME, number + u32(500) + b"".join(
                 string(b"%0200d.%d" % (self.count, n)) + string(b"")
                 + u32(4) + u32(0o40755) for n in range(500)))
+        elif self.flaw == "long home" and kind == REALPATH:
+            self.send(NAME, number + u32(1) + string(b"/" + b"h" * 60000)
+                      + string(b"") + u32(0))
+        elif self.flaw == "long home" and kind == STAT:
+            self.send(ATTRS, number + u32(4) + u32(0o40755))
+        elif self.flaw == "long home" and kind == READDIR:
+            # As many as a packet holds, and nothing of what they are.
+            self.send(NAME, number + u32(20000) + (
+                string(b"x") + string(b"") + u32(0)) * 20000)
+        elif self.flaw == "home is a file" and kind == REALPATH:
+            self.send(NAME, number + u32(1) + string(
+                os.path.join(self.root, b"f")) + string(b"") + u32(0))
         elif self.flaw == "attrs for all" and kind != INIT:
             self.send(ATTRS, number + u32(4) + u32(0o40755))
         else:

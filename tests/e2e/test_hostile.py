@@ -181,6 +181,33 @@ def test_programs_that_lie(new_sshd, new_agent, tmp_path, name, lie):
         "tree", "down"}
 
 
+# --- Words about jobs -----------------------------------------------------------
+
+def test_a_log_that_goes_on_by_a_byte(new_sshd, new_agent, tmp_path):
+    """A megabyte comes with each, of a log that is said to be endless."""
+    (tmp_path / "env").write_text(
+        "printf() {\n"
+        "  case ${1-}.${19-} in\n"
+        "  'run %s'*.0)\n"
+        "    echo look >>LOOKS\n"
+        "    builtin printf 'run 1\\nstate exited\\nwhat 0\\nsize 1%015d\\n"
+        "from %d\\nat %d\\noffset %d\\nmark M\\n\\n' 0 "
+        '"${16}" "${16}" $((${16}+1))\n'
+        "    head -c 1000000 /dev/zero | tr '\\0' x\n"
+        "    exit 0;;\n"
+        "  'run %s'*) set -- \"$1\" \"${@:2:12}\" 1000000000000000 "
+        '"${@:15}";;\n'
+        "  esac\n"
+        '  builtin printf "$@"\n'
+        "}\n".replace("LOOKS", str(tmp_path / "looks")))
+    sshd = new_sshd(env={"BASH_ENV": tmp_path / "env"})
+    agent = new_agent(sshd.entry(), env=SILENCE)
+    result = agent.run("echo hi", on_timeout="background", timeout=ANSWER_S)
+    assert not result.failed and "xxx" in result["stdout"], result
+    assert 2 <= len((tmp_path / "looks").read_text().split()) < 20
+    unharmed(agent)
+
+
 # --- Login shells and rc files ------------------------------------------------
 
 SHELLS = {

@@ -341,15 +341,21 @@ def test_a_plan_of_resuming_is_no_command(place):
         if "\0" in payload:
             continue
         text = payload.format(c=place.canary(payload))
-        assert not place.agent.run(
-            "exec sleep 600", tool="exec_bash_background",
-            session_name="lost%d" % number, interval_s=1, resume_delay_s=0,
-            auto_resume=True, notify_local=False, checkpoint_command="true",
-            resume_command="echo %d >>%s" % (number, resumed),
-            resume_plan_json={
-                **dict.fromkeys(KNOWN_NAMES, text),
-                "cwd": place.put(".cwd", text) if "../" not in text
-                else str(place.far)}).failed
+        cwd = place.put(".cwd", text) if "../" not in text else str(place.far)
+
+        def start(cwd):
+            return place.agent.run(
+                "exec sleep 600", tool="exec_bash_background",
+                session_name="lost%d" % number, interval_s=1,
+                resume_delay_s=0, auto_resume=True, notify_local=False,
+                checkpoint_command="true",
+                resume_command="echo %d >>%s" % (number, resumed),
+                resume_plan_json={**dict.fromkeys(KNOWN_NAMES, text),
+                                  "cwd": cwd})
+        if any(c < " " or c == "\x7f" for c in cwd):
+            assert "control character" in start(cwd)["error"]
+            cwd = str(place.far)
+        assert not start(cwd).failed
     lose(place.sshd, "lost*")
     place.watch_all()
     assert place.singing() == []

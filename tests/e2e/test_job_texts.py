@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 import pytest
@@ -173,6 +174,28 @@ def test_killed_runner_is_lost_and_its_orphans_are_counted(host):
     assert host.over().what == "0"
 
 
+@pytest.mark.parametrize("where", ["login", "env"])
+def test_shells_that_complain_do_not_change_the_end(host, where):
+    """A bash complains about a locale that the host does not have, and that
+    is not what it says about a signal."""
+    locale = "xx_YY.UTF-8"
+    for number, (command, state, what) in enumerate([
+            ("exit 255", "exited", "255"), ("exit 130", "exited", "130"),
+            ("kill -9 $$", "killed", "9"),
+            ("kill -TERM $$; sleep 5", "killed", "15")]):
+        name = "j%d" % number
+        if where == "env":
+            host.start(name, command, V="export LC_ALL=" + locale)
+        else:
+            host.env["LC_ALL"] = locale
+            process = host.begin_start(name, command)
+            host.env["LC_ALL"] = "C.UTF-8"
+            out, _ = process.communicate(process.script.encode())
+            assert out.startswith(b"ok "), out
+        look = host.over(name)
+        assert (look.state, look.what) == (state, what), command
+
+
 def test_two_killed_commands_do_not_mix(host):
     """The message of the shell about one is not taken for the other's."""
     host.start("a", "kill -9 $$")
@@ -198,6 +221,41 @@ def test_another_boot_is_a_loss(new_host, shell, tmp_path):
     host.wrap = []
     look = host.look()
     assert look.state == "exited"       # what is written down stays
+
+
+@needs_root
+@pytest.mark.parametrize("shell", SHELLS)
+def test_another_machine_with_the_same_home(new_host, shell, tmp_path):
+    """Login nodes behind one name: no reboot is concluded from another boot."""
+    host = new_host(shell)
+    host.start("j", "sleep 77")
+    rsmcp.until("it runs", lambda: host.look().state == "running")
+    name = (host.run_dir() / "node").read_text().strip()
+    assert name == os.uname().nodename
+    boot = tmp_path / "boot"
+    boot.write_text("00000000-0000-0000-0000-000000000000\n")
+    host.wrap = ["unshare", "-m", "-u", "sh", "-c",
+                 "hostname another && mount --bind %s "
+                 "/proc/sys/kernel/random/boot_id && exec \"$@\"" % boot, "x"]
+    look = host.look()
+    assert (look.state, look.what) == ("running", "elsewhere " + name)
+    assert host.start("j", "true")[:2] == ["exists", "1"]
+    said = host.run("stop", N="j", G=100, T="echo ended", E="")
+    assert said.decode() == "was 0\nstate elsewhere %s\nleft \n" % name
+    os.utime(host.run_dir(), (0, 0))
+    said = host.run("list", A=1).decode()
+    assert "\nstate running\nwhat elsewhere %s\n" % name in said
+    assert said.endswith("gone 0\n\n")
+    # One that has not begun may begin there.
+    (host.run_dir() / "pid").unlink()
+    assert host.look().what == "elsewhere " + name
+    # Records of before are as they were, and an end is an end.
+    (host.run_dir() / "node").unlink()
+    look = host.look()
+    assert (look.state, look.what) == ("lost", "reboot")
+    (host.run_dir() / "exit").write_text("exited 5 9\n")
+    (host.run_dir() / "node").write_text(name + "\n")
+    assert host.look().state == "exited"
 
 
 @needs_root
@@ -355,6 +413,27 @@ def test_a_clock_that_is_set_while_a_job_is_started(host, hours):
     (run / "started").write_text("%s %d\n" % (words, uptime() - 100))
     look = host.look()
     assert (look.state, look.what) == ("lost", "start")
+
+
+def test_a_clock_that_is_set_before_a_start_has_noted_it(host):
+    """Then the directory of the run looks old, and is new."""
+    run = unfinished(host, "j", 5)
+    words = (run / "started").read_text().strip()
+    (run / "started").unlink()
+    old = time.time() - 7200
+    os.utime(run, (old, old))
+    look = host.look()
+    assert (look.state, look.what) == ("lost", "start")
+
+    def note():
+        os.utime(run, (old, old))
+        time.sleep(0.3)
+        (run / "new").write_text("%s %d\n" % (words, uptime()))
+        (run / "new").rename(run / "started")
+    starter = threading.Thread(target=note)
+    starter.start()
+    assert host.look().state == "starting"
+    starter.join()
 
 
 def test_a_start_notes_the_clock_that_nobody_sets(host):
@@ -732,6 +811,20 @@ def test_a_run_that_ends_in_time(host):
     host.start("j", "sleep 2; echo hi")
     assert host.over().what == "0"
     assert "TIMEOUT" not in host.log()
+
+
+@pytest.mark.parametrize("ahead", [-3600, 3600])
+def test_a_lock_that_was_left_goes(host, tmp_path, ahead):
+    """Also one from a time to come: the clock was set back since."""
+    (tmp_path / "squeue").write_text("#!/bin/sh\n")
+    (tmp_path / "squeue").chmod(0o755)
+    host.env["PATH"] = "%s:%s" % (tmp_path, host.path)
+    host.jobs.mkdir(parents=True)
+    (host.jobs / ".queue.asking").symlink_to("%d" % (time.time() + ahead))
+    process = host.begin(["slurm"])
+    process.script += 'q_load\necho "$q_how"\n'
+    assert host.end(process) == b"ok\n"
+    assert not os.path.lexists(host.jobs / ".queue.asking")
 
 
 # --- Without this and that --------------------------------------------------

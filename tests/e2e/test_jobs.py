@@ -18,6 +18,7 @@ import pytest
 import agent as agents
 import rsmcp
 import sshd as ssh_servers
+from test_exec import write_rc
 
 pytestmark = [
     pytest.mark.skipif(not ssh_servers.SSHD, reason="there is no sshd"),
@@ -147,7 +148,7 @@ def test_fields(jobs, sshd):
     log = str(sshd.home / ".codex_logs/train.log")
     if "attach_command" in started:
         assert started.pop("attach_command") == \
-            "ssh -t -p %d %s@127.0.0.1 tmux attach -t =train" % (
+            "ssh -t -p %d %s@127.0.0.1 \"tmux attach -t '=train'\"" % (
                 sshd.port, sshd.user)
     assert started == {"status": "started", "tmux_session": "train",
                        "log_file": log, "sandbox": "box", "run": 1}
@@ -216,6 +217,27 @@ def test_killed_runner(jobs, tag):
     result = jobs.check("j")
     assert result["state"] == "killed" and result["stopped"] is True
     jobs.start("true", "j")
+
+
+def test_a_job_of_another_machine_is_unknown(jobs):
+    """Which has the same home: see test_job_texts.py."""
+    jobs.start("sleep 77", "j")
+    pid = jobs.run_dir("j") / "pid"
+    jobs.runs("j")
+    words = pid.read_text().split()
+    pid.write_text("%s %s 00000000-0000-0000-0000-000000000000\n"
+                   % tuple(words[:2]))
+    (jobs.run_dir("j") / "node").write_text("login-2\n")
+    result = jobs.check("j")
+    assert (result["state"], result["running"]) == ("unknown", None)
+    assert "(login-2)" in result["problem"]
+    assert jobs.tasks(running_only=True)["j"]["state"] == "unknown"
+    assert "a job named 'j'" in jobs.refused(command="true", session_name="j",
+                                             watch=False)
+    result = jobs.ask("stop_background_task", tmux_session="j")
+    assert result.failed and "(login-2)" in result["error"]
+    pid.write_text(" ".join(words) + "\n")
+    assert jobs.stop("j")["was_running"] is True
 
 
 @needs_root
@@ -449,10 +471,49 @@ def test_working_directory_log_and_environment(jobs):
     assert not (jobs.host / "missing").exists()
     assert "no name for a variable" in jobs.refused(command="true",
                                                     env={"a b": "x"})
-    assert "newline" in jobs.refused(command="true", log_file="a\nb")
+    for arg, path in (("log_file", "a\nb"), ("cwd", "/tmp\nx 1 ok"),
+                      ("cwd", "a\x7f")):
+        for watch in (False, True):
+            error = jobs.refused(command="true", watch=watch, **{arg: path})
+            assert arg + " must not hold a newline" in error
+        result = jobs.ask("watch_background_task", tmux_session="j",
+                          ensure_watchdog=False,
+                          **{"log_file": "l", arg: path})
+        assert result.failed and arg + " must not" in result["error"]
+    result = jobs.ask("exec_bash", command="true", on_timeout="background",
+                      cwd="/tmp\nx 1 ok")
+    assert result.failed and "cwd must not hold a newline" in result["error"]
+    result = jobs.ask("watch_background_task", tmux_session="j", log_file="l",
+                      ensure_watchdog=False,
+                      resume_plan_json={"cwd": "/tmp\n"})
+    assert result.failed and "resume_plan_json must not" in result["error"]
     assert "resume_command" in jobs.refused(command="true", auto_resume=True)
     error = jobs.refused(command="true", log_file="/proc/x/y")
     assert "/proc/x/y" in error and "nothing was started" in error
+
+
+def test_a_long_command_on_a_slow_way_is_not_late(home, new_sshd, tmp_path):
+    """What is sent ahead takes longer than a start may."""
+    path = agents.programs(tmp_path / "bin", "cat")
+    (path / "cat").write_text(
+        "#!/bin/sh\n[ $# -gt 0 ] || sleep 9\nexec %s \"$@\"\n"
+        % shutil.which("cat"))
+    (path / "cat").chmod(0o755)
+    server = new_sshd(env={"PATH": path})
+    jobs = Jobs(home, [server.entry()], server.home)
+    jobs.good("exec_bash", command="true")      # tells the time
+    jobs.start("exit 3\n: " + "x" * 60000, "j")
+    assert jobs.over("j")["exit_code"] == 3
+
+
+@needs_root
+def test_a_slow_login_makes_no_start_late(home, user_jobs, account):
+    user_jobs.good("exec_bash", command="true")     # tells the time
+    write_rc(account, ".bashrc", "sleep 9\n")
+    home.end_masters()
+    user_jobs.start("exit 3", "j")
+    write_rc(account, ".bashrc", "")
+    assert user_jobs.over("j")["exit_code"] == 3
 
 
 @pytest.mark.parametrize("hidden", [(), ("setsid",), ("bash", "rbash")])
@@ -767,7 +828,7 @@ def test_lost_reply_is_found_again(jobs, sshd, begun):
             assert reply["structuredContent"]["launch_recovered"] is True
 
 
-def end_in_a_start(jobs, sshd, home, victims):
+def end_in_a_start(jobs, sshd, home, victims, then="sleep 0.2"):
     """The script of a start kills these and goes on; a server that is warm."""
     jobs.server.signal(signal.SIGKILL)
     jobs.server.process.wait()
@@ -776,8 +837,8 @@ def end_in_a_start(jobs, sshd, home, victims):
     place.mkdir()
     # It is the last program of a start with a key.
     (place / "ln").write_text(
-        "#!/bin/sh\n%s \"$@\" || exit\nkill -9 $(cat ~/victims)\nsleep 0.2\n"
-        % shutil.which("ln"))
+        "#!/bin/sh\n%s \"$@\" || exit\nkill -9 $(cat ~/victims)\n%s\n"
+        % (shutil.which("ln"), then))
     (place / "ln").chmod(0o755)
     sshd.env["PATH"] = "%s:%s" % (place, os.environ["PATH"])
     sshd.restart()
@@ -794,6 +855,19 @@ def test_reply_that_is_lost_for_sure(jobs, sshd, home):
     assert (result["status"], result["run"]) == ("started", 1)
     assert jobs.over("j")["exit_code"] == 5
     assert (jobs.host / "count").read_text() == "x\n"
+
+
+@pytest.mark.parametrize("off", [
+    True, pytest.param(False, marks=pytest.mark.long)])
+def test_a_start_that_came_to_nothing_is_not_taken_for_one(
+        jobs, sshd, home, off):
+    """The reply is lost, and the starter killed before it had a runner."""
+    mark = ": >~/%s/j/r1/off\n" % STATE if off else ""
+    end_in_a_start(jobs, sshd, home, sshd.servers, mark + "kill -9 $PPID")
+    error = jobs.refused(command="echo x >>~/count", session_name="j",
+                         watch=False, idempotency_key="k")
+    assert ("nothing was started" if off else "may have been started") in error
+    assert not (jobs.host / "count").exists()
 
 
 @pytest.mark.parametrize("stored", [
@@ -821,6 +895,7 @@ def test_what_may_have_been_started_says_whether_it_is_watched(
 
 def test_unreachable_host_is_unknown(jobs, sshd, home):
     jobs.start("sleep 77", "j")
+    jobs.runs("j")      # else its runner may be a child of who started it
     sshd.stop()
     home.ask_masters_to_end()
     result = jobs.check("j")
@@ -836,9 +911,25 @@ def test_unreachable_host_is_unknown(jobs, sshd, home):
 
 
 @needs_tmux
+@pytest.mark.parametrize("shell", ["sh", "bash", "zsh", "ksh"])
+def test_attach_command_in_any_shell(jobs, tmp_path, shell):
+    """zsh looks for a program where a word begins with "="; here and there."""
+    if not shutil.which(shell):
+        pytest.skip("there is no " + shell)
+    command = jobs.start("true", "j")["attach_command"]
+    for name, text in (("ssh", 'shift $(($#-1)); exec %s -c "$1"' % shell),
+                       ("tmux", 'printf "%s\\n" "$@"')):
+        (tmp_path / name).write_text("#!/bin/sh\n%s\n" % text)
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run([shell, "-c", command], capture_output=True, env={
+        **os.environ, "PATH": "%s:%s" % (tmp_path, os.environ["PATH"])})
+    assert (done.stdout, done.stderr) == (b"attach\n-t\n=j\n", b"")
+
+
+@needs_tmux
 def test_killed_tmux_server_kills_no_job(jobs, sshd):
     started = jobs.start("echo shown; sleep 77", "j")
-    assert started["attach_command"].endswith("tmux attach -t =j")
+    assert started["attach_command"].endswith("\"tmux attach -t '=j'\"")
     rsmcp.until("there is a session", lambda: list(
         sshd.open_dir.glob("tmux-*/default")) and "j" in tmux(
             sshd, "list-sessions", "-F", "#{session_name}").split())
@@ -873,6 +964,20 @@ tmux new-session -d -s old2 'sleep %s'
     result = jobs.stop("old2")
     assert result["was_running"] is True and result["kill_verified"] is True
     assert not tag.pids()
+
+
+@needs_tmux
+def test_stop_ends_no_session_of_another_name(jobs, sshd):
+    """The text that ends processes has variables of its own."""
+    jobs.good("exec_bash", command="""
+tmux new-session -d -s 2000 sleep 77
+tmux new-session -d -s 50 sleep 77
+tmux new-session -d -s old sleep 77
+tmux set-option -w -t old: remain-on-exit on
+""")
+    assert jobs.stop("old")["was_running"] is True
+    sessions = tmux(sshd, "list-sessions", "-F", "#{session_name}").split()
+    assert sorted(sessions) == ["2000", "50"]
 
 
 # --- Many -------------------------------------------------------------------

@@ -91,7 +91,7 @@ def liar(new_sshd, new_agent, tmp_path):
 
 # Reading three million names takes its time, and its memory.
 LARGE = ["endless unreadable", "endless entries", "endless long names"]
-BELIEVED = ["huge", "too many times", "names"]
+BELIEVED = ["huge", "huge together", "too many times", "names"]
 
 
 @pytest.mark.parametrize("lie", [
@@ -145,6 +145,30 @@ def test_archives_that_lie(liar, lie):
     assert not liar.down().failed
     assert describe(liar.here / "sub") == describe(liar.there / "sub")
     assert (liar.here / "b").read_text() == "b" * 5000
+
+
+# --- Single files ---------------------------------------------------------------
+
+def test_a_file_has_the_name_that_was_asked_for(new_sshd, new_agent, tmp_path):
+    """The host says that it is another one: that is its own business there."""
+    there, here = tmp_path / "there", tmp_path / "here"
+    for name in ("report", ".bashrc"):
+        write(there / name, "evil", mtime=15 * 10 ** 17)
+    write(here / ".bashrc", "mine")
+    lie = write(tmp_path / "lie", """printf() {
+[ "$2" != RSMCP1 ] || set -- "$1" "$2" f %s rw "$6" "$7"
+builtin printf "$@"; }
+""" % (there / ".bashrc"))
+    agent = new_agent(new_sshd(env={"BASH_ENV": str(lie)}).entry())
+    result = agent.run(None, tool="sync_remote_to_local",
+                       local_path=str(here), remote_path=str(there / "report"))
+    assert not result.failed, result
+    assert (here / ".bashrc").read_text() == "mine"
+    assert sorted(os.listdir(here)) == [".bashrc", "report"], result
+    result = agent.run(None, tool="sync_remote_to_local",
+                       local_path=str(here), remote_path=str(there / ".."))
+    assert result.failed and "name the file itself" in result["error"], result
+    assert sorted(os.listdir(here)) == [".bashrc", "report"], result
 
 
 # --- SFTP -----------------------------------------------------------------------

@@ -717,6 +717,25 @@ def test_one_bad_file_is_a_problem(odd_box, flaw, lost):
     assert not parts(box.here)
 
 
+def test_a_home_that_is_a_file(odd_box):
+    """It has no name but the one that the host chose."""
+    box = odd_box("home is a file")
+    write(box.here / "f", "mine")
+    result = box.down(remote_path="~")
+    assert result.failed and "name the file itself" in result["error"], result
+    assert (box.here / "f").read_text() == "mine"
+
+
+def test_a_home_whose_path_is_too_long(odd_box):
+    """It would be in every request."""
+    box = odd_box("long home")
+    for path in ("~", "x"):
+        result = box.down(remote_path=path)
+        assert result.failed and "too long" in result["error"], result
+        assert box.list(path, recursive=True).failed
+    box.agent.server.memory_is_bounded()
+
+
 def test_a_handle_that_is_too_long(odd_box):
     box = odd_box("long handle")
     assert box.down().failed

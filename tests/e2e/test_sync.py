@@ -14,8 +14,10 @@ import pytest
 
 import rsmcp
 from agent import programs
+from road import Fault, Road
 from rsmcp import SLOW
 from sshd import ROOT
+from test_transfer import SlowRoad
 from trees import Maker, describe, same, write
 
 needs_root = pytest.mark.skipif(not ROOT, reason="needs root")
@@ -255,6 +257,20 @@ def test_gitignore(syncer, direction):
              if path.is_file()}
     assert names == {".gitignore", "sub/.gitignore", "a.c", "keep.o",
                      "sub/build/x", "build/old"}
+
+
+def test_ignore_files_that_are_too_much(syncer):
+    """The host has made them."""
+    write(syncer.there / ".gitignore", "**/" * 340000)
+    write(syncer.there / "a/b/f", "1")
+    syncer.good("down", use_gitignore=True)
+    assert (syncer.here / "a/b/f").exists()
+    write(syncer.there / "a/.gitignore", "x\n" * 100001)
+    result = syncer.down(use_gitignore=True)
+    assert result.failed, result
+    assert "without use_gitignore" in result["error"], result
+    syncer.good("down")
+    syncer.agent.server.memory_is_bounded()
 
 
 @BOTH
@@ -732,44 +748,54 @@ def test_a_disk_that_is_full_all_at_once(new_agent, new_sshd, tmp_path, tar,
         subprocess.run(["umount", "-l", small], check=True)
 
 
-def masters(agent):
-    """Process ids of the connections of this test's server."""
-    return [int(line) for line in agent.good(
-        "ps -o ppid= -p $PPID").split()]
+@pytest.mark.parametrize("host", ["gnu", "no perl"])
+def test_times_on_a_slow_line(new_agent, new_sshd, tmp_path, host):
+    """They do not travel in the archive then, and arrive all the same."""
+    path = HOSTS[host](tmp_path)
+    server = new_sshd(env={} if path is None else {"PATH": path})
+    line = SlowRoad(server.port, 8 << 20)
+    syncer = Syncer(new_agent(server.entry(port=line.port), env=LARGE),
+                    tmp_path)
+    for n in range(6000):
+        write(syncer.here / ("d%d/f%d" % (n % 60, n)), b"x" * 1024,
+              mtime=1600000000 * NS + n * 1000 + 7)
+    syncer.good("up")
+    line.close()
+    same(syncer.here, syncer.there)
+    # With a header of 1 kB for each it would be more than 15 MB.
+    assert 9e6 < line.carried < 13.5e6, line.carried
 
 
 @BOTH
-def test_a_cut_leaves_whole_files(syncer, sshd, direction):
+def test_a_cut_leaves_whole_files(new_agent, sshd, tmp_path, direction):
     """The link dies again and again; old or new, never half; at last all."""
+    way = Road(sshd.port)
+    syncer = Syncer(new_agent(sshd.entry(port=way.port), env=LARGE), tmp_path)
     source, target = syncer.way(direction)
     target.mkdir(exist_ok=True)
-    old = {}
+    new, old = {}, {}
     for n in range(40):
-        write(source / ("d%d/f" % n), os.urandom(400000), mtime=n * NS)
+        new[n] = os.urandom(400000)
+        write(source / ("d%d/f" % n), new[n], mtime=n * NS)
         if n % 2:
             old[n] = write(target / ("d%d/f" % n), b"old%d" % n).read_bytes()
-    syncer.agent.good("true")
-    cuts = 0
-    for delay in (0.03, 0.06, 0.1, 0.15, 0.2):
-        call = syncer.agent.begin(
-            None, tool="sync_local_to_remote" if direction == "up"
-            else "sync_remote_to_local", local_path=str(syncer.here),
-            remote_path=str(syncer.there))
-        time.sleep(delay * rsmcp.BUILD)
-        cuts += not syncer.agent.over(call)
-        sshd.cut()
-        syncer.agent.end(call)
-        for n in range(40):
-            path = target / ("d%d/f" % n)
+    for share in (0.01, 0.2, 0.5, 0.9, 0.99):
+        there = [(target / ("d%d/f" % n)) for n in range(40)]
+        left = sum(400000 for n, path in enumerate(there)
+                   if not path.exists() or path.read_bytes() != new[n])
+        way.arm(Fault("cut", direction == "up", int(left * share), 0, 0))
+        rsmcp.until("it is cut", lambda: [getattr(syncer, direction)(),
+                                          way.struck][1])
+        way.heal()
+        for n, path in enumerate(there):
             if path.exists():
-                content = path.read_bytes()
-                assert content == old.get(n) or content == \
-                    (source / ("d%d/f" % n)).read_bytes(), path
-    assert cuts > 0
-    rsmcp.until("the login is tried again", lambda: not getattr(
-        syncer, direction)().failed)
+                assert path.read_bytes() in (old.get(n), new[n]), path
+    # What the host is still ending is swept by the next one.
+    rsmcp.until("it is done, and nothing else is left", lambda: (
+        not getattr(syncer, direction)().failed
+        and not list(target.rglob(".rsmcp-*"))))
+    way.close()
     same(source, target)
-    assert not [path for path in target.rglob(".rsmcp-*")]
 
 
 @BOTH

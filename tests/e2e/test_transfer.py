@@ -31,6 +31,7 @@ class SlowRoad:
 
     def __init__(self, port, rate):
         self.target, self.rate = port, rate
+        self.carried = 0        # bytes
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.sockets = [self.listener]
@@ -54,6 +55,7 @@ class SlowRoad:
         try:
             while data := source.recv(16384):
                 sink.sendall(data)
+                self.carried += len(data)
                 time.sleep(len(data) / self.rate)
             sink.shutdown(socket.SHUT_WR)
         except OSError:

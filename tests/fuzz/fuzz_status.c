@@ -46,8 +46,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	must(job_list_parse(text, len, each, NULL, &err) >= -1);
 	memset(&h, 0, sizeof(h));
-	if (job_answer_parse(&h, text, "box", &err) == 0)
+	if (job_answer_parse(&h, text, true, "box", &err) == 0) {
 		must(h.log_file != NULL && strlen(h.name) <= JOB_NAME_MAX);
+		must(strpbrk(h.name, " ;&|<>()$`\\\"'*?[]#~%!{}\n") == NULL);
+	}
 	job_handle_free(&h);
 	free(text);
 	return 0;

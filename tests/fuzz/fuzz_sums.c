@@ -1,9 +1,10 @@
 /*
  * What a host says about the content of files: sums belong to the file that
  * they name and to no other, and .gitignore files to their directory, in
- * whatever pieces they come.
+ * whatever portions they come; and which pieces of a file it has, in a list
+ * that is read as a whole.
  *
- * The first byte seeds the sizes of the pieces; 0x80 to 0x83 stand for sums.
+ * The first byte seeds the sizes of the portions; 0x80 to 0x83 stand for sums.
  * What reads them is compiled into this file.
  */
 #include <stdint.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "sync/farignore.c"
+#include "sync/piecelist.h"
 #include "sync/sums.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -99,6 +101,8 @@ read_ignores(const struct buf *said, uint32_t seed, const struct tree *given,
 {
 	struct tree t = *given;
 	struct ignores g = { .tree = &t };
+	struct until never = until_never();
+	struct err err;
 	struct entry *all = xcalloc(t.count, sizeof(*all));
 	size_t at, i, n;
 
@@ -110,7 +114,8 @@ read_ignores(const struct buf *said, uint32_t seed, const struct tree *given,
 		n = piece(&seed, said->len - at);
 		ignore_sink(&g, said->data + at, n);
 	}
-	drop_excluded(&t, g.rules);
+	must(drop_excluded(&t, &g, &never, &err) == 0);
+	must(g.ended || check_ignores(&g, "/", &err) == -1);
 	must(t.count <= given->count);
 	buf_addf(known, "%d", g.ended);
 	for (i = 0; i < t.count; i++)
@@ -118,6 +123,25 @@ read_ignores(const struct buf *said, uint32_t seed, const struct tree *given,
 	rules_free(g.rules);
 	buf_free(&g.text);
 	free(all);
+}
+
+static void
+read_pieces(const struct buf *said)
+{
+	int64_t size = 7 * PIECE + PIECE / 2, bytes, sum = 0;
+	bool have[8] = { false };
+	char *text = xstrdup(said->data);
+	size_t i;
+
+	must(piece_count(size) == 8);
+	bytes = piecelist_read(text, size, have);
+	for (i = 0; i < 8; i++)
+		sum += have[i] ? piece_len(size, i) : 0;
+	must(bytes == sum);
+	free(text);
+	text = xstrdup(said->data);
+	must(piecelist_read(text, size, have) == 0);
+	free(text);
 }
 
 int
@@ -139,6 +163,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_ignores(&said, data[0] + 256u, &t, &pieces);
 	must(whole.len == pieces.len);
 	must(memcmp(whole.data, pieces.data, whole.len) == 0);
+	read_pieces(&said);
 	tree_free(&t);
 	buf_free(&said);
 	buf_free(&whole);

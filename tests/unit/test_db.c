@@ -4,6 +4,7 @@
 #include <sys/mount.h>
 #include <time.h>
 
+#include "base/str.h"
 #include "store.h"
 
 /* As the earlier Python server made it. */
@@ -441,6 +442,77 @@ breaking_under_an_open_handle_is_noticed(void **state)
 	free(path);
 }
 
+/* One that is not read through when it is opened.  "page" gets the root of the
+ * table of transfers; where that is, in bytes. */
+static off_t
+make_large(const char *path, char page[4096])
+{
+	sqlite3 *db;
+	char *root;
+	int64_t n;
+	off_t at;
+	int fd;
+
+	new_transfer();
+	db_end();
+	db = other_open();
+	other_run(db, "CREATE TABLE big(x)");
+	other_run(db, "INSERT INTO big VALUES(zeroblob(9000000))");
+	sqlite3_close(db);
+	root = asked("SELECT rootpage FROM sqlite_master "
+	             "WHERE name = 'transfer_tasks'");
+	assert_int_equal(str_to_int(root, 2, 1000, &n), 0);
+	at = (off_t)(n - 1) * 4096;
+	free(root);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(pread(fd, page, 4096, at), 4096);
+	close(fd);
+	return at;
+}
+
+static void
+a_large_one_that_broke_is_set_aside(void **state)
+{
+	struct until until = until_in(20000);
+	char *path = db_path(), *junk = repeated("\xee", 4096), page[4096];
+	off_t at = make_large(path, page);
+	struct transfer t;
+
+	(void)state;
+	write_at(path, at, junk, 4096);
+	opens();
+	assert_int_equal(files_with(".broken-2"), 0);
+	assert_int_equal(transfers_get(1, &t, &until, &err), -1);
+	transfer_free(&t);
+	says(err.msg, "is broken");
+	opens();
+	assert_int_equal(files_with(".broken-2"), 1);
+	gives("SELECT count(*) FROM transfer_tasks", "0");
+	free(junk);
+	free(path);
+}
+
+/* Somebody mended it: nothing is lost. */
+static void
+a_large_one_that_is_whole_again_stays(void **state)
+{
+	struct until until = until_in(20000);
+	char *path = db_path(), *junk = repeated("\xee", 4096), page[4096];
+	off_t at = make_large(path, page);
+	struct transfer t;
+
+	(void)state;
+	write_at(path, at, junk, 4096);
+	assert_int_equal(transfers_get(1, &t, &until, &err), -1);
+	transfer_free(&t);
+	write_at(path, at, page, 4096);
+	assert_int_equal(transfers_get(1, &t, &until, &err), 0);
+	transfer_free(&t);
+	assert_int_equal(files_with(".broken-2"), 0);
+	free(junk);
+	free(path);
+}
+
 static void
 a_file_that_was_replaced_is_opened_anew(void **state)
 {
@@ -707,6 +779,8 @@ main(void)
 		TEST(a_new_beginning_gives_new_numbers),
 		TEST(a_page_that_broke_is_noticed),
 		TEST(breaking_under_an_open_handle_is_noticed),
+		TEST(a_large_one_that_broke_is_set_aside),
+		TEST(a_large_one_that_is_whole_again_stays),
 		TEST(a_file_that_was_replaced_is_opened_anew),
 		TEST(a_directory_in_its_place_is_an_error),
 		TEST(a_read_only_one_can_be_read),

@@ -93,8 +93,8 @@ static const char agent_refused[] =
 
 static const char many_keys[] =
     "Received disconnect from 10.0.0.7 port 2222:2: Too many authentication "
-    "failures\n"
-    "Disconnected from 10.0.0.7 port 2222\n";
+    "failures\r\n"
+    "Disconnected from 10.0.0.7 port 2222\r\n";
 
 /* With a banner of the server in front. */
 static const char many_keys_banner[] =
@@ -546,6 +546,35 @@ long_lines_are_cut_between_characters(void **state)
 	free(wide);
 }
 
+static void
+what_a_server_says_at_its_end_is_not_taken_for_words_of_ssh(void **state)
+{
+	static const char *const reasons[] = {
+		"WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!",
+		"Host key verification failed.",
+		"REVOKED HOST KEY",
+		"UNPROTECTED PRIVATE KEY FILE",
+		"a@b: Permission denied (publickey).",
+		"Offending x key in /etc/passwd:1",
+		"x: Too many authentication failures",
+	};
+	struct buf b;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		buf_init(&b, SIZE_MAX);
+		buf_addf(&b,
+		    "Received disconnect from ::1 port 22:2: %s\n"
+		    "Disconnected from ::1 port 22\n",
+		    reasons[i]);
+		assert_int_equal(explain_login(&sb, b.data, &err), -1);
+		assert_int_equal(err.code, ERR_IO);
+		assert_null(strstr(err.msg, "Nothing was sent"));
+		buf_free(&b);
+	}
+}
+
 int
 main(void)
 {
@@ -568,6 +597,8 @@ main(void)
 		TEST(anything_else_is_repeated),
 		TEST(whatever_ssh_prints_the_message_is_text),
 		TEST(long_lines_are_cut_between_characters),
+		TEST(
+		    what_a_server_says_at_its_end_is_not_taken_for_words_of_ssh),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

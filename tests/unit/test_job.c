@@ -83,6 +83,19 @@ a_status_is_read(void **state)
 }
 
 static void
+a_job_of_another_machine_is_not_known(void **state)
+{
+	struct job_status s = parsed("run 1\nstate running\n"
+	                             "what elsewhere login-2.example\n\n",
+	    100);
+
+	(void)state;
+	assert_int_equal(s.state, JOB_UNKNOWN);
+	says(s.problem, "(login-2.example)");
+	job_status_free(&s);
+}
+
+static void
 grep_says(const char *word, const char *want)
 {
 	char text[100];
@@ -139,6 +152,30 @@ bytes_around_those_asked_for_go(void **state)
 	log_is(HEAD "size 9\nfrom 0\nat 4\noffset 9\n\nxx", 100, "", 4);
 	log_is(HEAD "size -1\nfrom 0\nat 0\noffset 0\n\n", 100, "", 0);
 	log_is(HEAD "from 9\nat 4\noffset 2\n\nabc", 100, "", 4);
+}
+
+/* Sums and differences of them would have no place. */
+static void
+numbers_that_cannot_be_are_not_taken(void **state)
+{
+	struct job_status s;
+
+	(void)state;
+	log_is(HEAD "from -9223372036854775808\nat 4\noffset "
+	            "9223372036854775807\n\nabc",
+	    100, "", 4);
+	log_is(HEAD "from 0\nat -9223372036854775808\noffset 3\n\nabc", 100,
+	    "abc", 3);
+	/* One that says less than it sends does not go back. */
+	log_is(HEAD "size 9\nfrom 2\nat 2\noffset 3\nmark MM\n\nabcdMM\n", 100,
+	    "", 2);
+	s = parsed(HEAD "begin -5\nsize 9223372036854775807\n\n", 100);
+	assert_int_equal(s.log_begin, 0);
+	assert_int_equal(s.log_size, -1);
+	job_status_free(&s);
+	s = parsed(HEAD "size -2\n\n", 100);
+	assert_int_equal(s.log_size, -1);
+	job_status_free(&s);
 }
 
 static void
@@ -242,7 +279,8 @@ answers_of_a_start(void **state)
 	struct err err;
 
 	(void)state;
-	assert_int_equal(job_answer_parse(&h, "ok 3 1 85 /a b", "box", &err),
+	assert_int_equal(job_answer_parse(&h, "ok 3 1 85 /a b", true, "box",
+	                     &err),
 	    0);
 	assert_int_equal(h.how, JOB_STARTED);
 	assert_int_equal(h.run, 3);
@@ -251,47 +289,86 @@ answers_of_a_start(void **state)
 	assert_string_equal(h.log_file, "/a b");
 	job_handle_free(&h);
 	assert_int_equal(job_answer_parse(&h, "exists 3 0 2 0 f00 name /a b",
-	                     "box", &err),
+	                     true, "box", &err),
 	    0);
 	assert_int_equal(h.how, JOB_EXISTS);
 	assert_int_equal(h.orphans, 2);
 	assert_string_equal(h.id, "f00");
 	assert_string_equal(h.name, "name");
 	job_handle_free(&h);
-	assert_int_equal(job_answer_parse(&h, "again 1 0 0 17 - n ", "box",
-	                     &err),
+	assert_int_equal(job_answer_parse(&h, "again 1 0 0 17 - n ", true,
+	                     "box", &err),
 	    0);
 	assert_int_equal(h.how, JOB_AGAIN);
 	assert_int_equal(h.slurm_job, 17);
 	job_handle_free(&h);
-	assert_int_equal(job_answer_parse(&h, "queued 5 1 0 85 /a b", "box",
-	                     &err),
+	assert_int_equal(job_answer_parse(&h, "queued 5 1 0 85 /a b", true,
+	                     "box", &err),
 	    0);
 	assert_int_equal(h.how, JOB_STARTED);
 	assert_int_equal(h.slurm_job, 5);
 	assert_int_equal(h.begin, 85);
 	job_handle_free(&h);
-	assert_int_equal(job_answer_parse(&h, "queued 0 1 0 85 /a b", "box",
-	                     &err),
+	assert_int_equal(job_answer_parse(&h, "queued 0 1 0 85 /a b", true,
+	                     "box", &err),
 	    0);
 	assert_int_equal(h.slurm_job, 0); /* sbatch did not tell */
 	job_handle_free(&h);
-	assert_int_equal(job_answer_parse(&h, "cwd /x", "box", &err), -1);
+	assert_int_equal(job_answer_parse(&h, "cwd /x", true, "box", &err), -1);
 	assert_non_null(strstr(err.msg, "'/x' (cwd) does not exist on box"));
-	assert_int_equal(job_answer_parse(&h, "stale", "box", &err), -1);
-	assert_int_equal(job_answer_parse(&h, "bad full", "box", &err), -1);
-	assert_int_equal(job_answer_parse(&h, "", "box", &err), -1);
-	assert_int_equal(job_answer_parse(&h, "ok", "box", &err), -1);
-	assert_int_equal(job_answer_parse(&h, "ok 1 2", "box", &err), -1);
-	assert_int_equal(job_answer_parse(&h, "queued -1 1 0 85 /a", "box",
+	assert_int_equal(job_answer_parse(&h, "stale", true, "box", &err), -1);
+	says(err.msg, "; call again");
+	assert_int_equal(job_answer_parse(&h, "bad full", true, "box", &err),
+	    -1);
+	assert_int_equal(job_answer_parse(&h, "", true, "box", &err), -1);
+	assert_int_equal(job_answer_parse(&h, "ok", true, "box", &err), -1);
+	assert_int_equal(job_answer_parse(&h, "ok 1 2", true, "box", &err), -1);
+	assert_int_equal(job_answer_parse(&h, "ok 1 1 -1 /a", true, "box",
 	                     &err),
 	    -1);
-	assert_int_equal(job_answer_parse(&h, "exists 1 0 0 0 i n", "box",
+	assert_int_equal(job_answer_parse(&h, "ok 1 1 9223372036854775807 /a",
+	                     true, "box", &err),
+	    -1);
+	assert_int_equal(job_answer_parse(&h, "queued -1 1 0 85 /a", true,
+	                     "box", &err),
+	    -1);
+	assert_int_equal(job_answer_parse(&h, "exists 1 0 0 0 i n", true, "box",
 	                     &err),
 	    -1);
-	assert_int_equal(job_answer_parse(&h, "exists 1 0 0 x i n /a", "box",
-	                     &err),
+	/* Nobody asked for that of another name. */
+	assert_int_equal(job_answer_parse(&h, "again 1 0 0 17 - n ", false,
+	                     "box", &err),
 	    -1);
+	assert_int_equal(job_answer_parse(&h, "exists 1 0 0 x i n /a", true,
+	                     "box", &err),
+	    -1);
+}
+
+static void
+names_of_a_host_are_safe(void **state)
+{
+	static const char *const texts[] = { "exists 1 1 0 0 i n;id /a",
+		"exists 1 1 0 0 i $(id) /a", "exists 1 1 0 0 i n\nid /a",
+		"exists 1 1 0 0 i n.x /a", "again 1 1 0 0 `id` n /a",
+		"again 1 1 0 0  n /a", "again 1 1 0 0 i  /a" };
+	struct job_handle h = { 0 };
+	struct err err;
+	char text[200];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		assert_int_equal(job_answer_parse(&h, texts[i], true, "box",
+		                     &err),
+		    -1);
+		says(err.msg, "strange answer");
+	}
+	/* Nor is one cut that is too long. */
+	snprintf(text, sizeof(text), "exists 1 1 0 0 i %0101d /a", 0);
+	assert_int_equal(job_answer_parse(&h, text, true, "box", &err), -1);
+	snprintf(text, sizeof(text), "exists 1 1 0 0 i %0100d /a", 0);
+	assert_int_equal(job_answer_parse(&h, text, true, "box", &err), 0);
+	job_handle_free(&h);
 }
 
 int
@@ -299,10 +376,13 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_safe),
+		cmocka_unit_test(names_of_a_host_are_safe),
 		cmocka_unit_test(a_status_is_read),
+		cmocka_unit_test(a_job_of_another_machine_is_not_known),
 		cmocka_unit_test(what_grep_says_about_an_expression),
 		cmocka_unit_test(what_makes_no_sense_is_refused),
 		cmocka_unit_test(bytes_around_those_asked_for_go),
+		cmocka_unit_test(numbers_that_cannot_be_are_not_taken),
 		cmocka_unit_test(half_a_character_comes_later),
 		cmocka_unit_test(a_line_that_is_not_whole_waits),
 		cmocka_unit_test(the_end_is_kept),

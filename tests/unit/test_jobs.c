@@ -144,6 +144,28 @@ names_of_variables(void **state)
 	assert_false(jobs_variable_name("\xc3\xa4"));
 }
 
+static void
+attach_is(const char *name, const char *want)
+{
+	char host[] = "h", user[] = "u";
+	struct sandbox sb = { .host = host, .user = user, .port = 7 };
+	json_t *o = json_object();
+
+	jobs_set_attach(o, &sb, name);
+	assert_string_equal(json_string_value(
+	                        json_object_get(o, "attach_command")),
+	    want);
+	json_decref(o);
+}
+
+static void
+what_a_person_pastes_is_quoted_twice(void **state)
+{
+	(void)state;
+	attach_is("train-1", "ssh -t -p 7 u@h \"tmux attach -t '=train-1'\"");
+	attach_is("$(id)", "ssh -t -p 7 u@h 'tmux attach -t '\\''=$(id)'\\'''");
+}
+
 int
 main(void)
 {
@@ -155,6 +177,7 @@ main(void)
 		cmocka_unit_test(what_grep_does_not_know_is_refused),
 		cmocka_unit_test(a_bar_is_shown_as_it_was_at_last),
 		cmocka_unit_test(names_of_variables),
+		cmocka_unit_test(what_a_person_pastes_is_quoted_twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

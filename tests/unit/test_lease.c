@@ -5,6 +5,7 @@
 #include "base/until.h"
 #include "help.h"
 #include "ssh/lease.h"
+#include "ssh/link_inside.h"
 
 #define SOON_MS 50     /* for what does not come */
 #define LATE_MS 300000 /* for what does */
@@ -196,6 +197,38 @@ one_of_which_nothing_is_heard_does_not(void **state)
 	assert_true(clock_ms() - begun < LATE_MS);
 }
 
+/* After another login the numbers of processes may be another machine's. */
+static void
+a_command_is_ended_by_the_lease_of_its_own_connection(void **state)
+{
+	struct sandbox sb = { .name = (char[]){ "box" } };
+	struct links *links = links_new(true);
+	struct link *link = links_get(links, &sb);
+	struct shell shell = { .generation = 0 };
+	struct lease_kill kill = { .mark = "m.1.", .waiter = 5, .shell = 6 };
+	struct until until = until_in(LATE_MS);
+	struct buf left;
+	struct err err;
+	char some[64];
+
+	(void)state;
+	link->lease = lease_take(lease);
+	link->generation = 1;
+	buf_init(&left, 64);
+	assert_int_equal(fcntl(hears, F_SETFL, O_NONBLOCK), 0);
+	assert_int_equal(link_end(link, &shell, &kill, &left, &until, &err),
+	    -1);
+	link_release(link, &shell, "m.1.", 5);
+	assert_int_equal(read(hears, some, sizeof(some)), -1);
+	shell.generation = 1;
+	answer("k 1 \n");
+	assert_int_equal(link_end(link, &shell, &kill, &left, &until, &err), 0);
+	link_release(link, &shell, "m.1.", 5);
+	assert_true(read(hears, some, sizeof(some)) > 0);
+	buf_free(&left);
+	links_free(links);
+}
+
 int
 main(void)
 {
@@ -206,6 +239,7 @@ main(void)
 		TEST(nothing_is_said_behind_half_a_word),
 		TEST(a_kill_that_has_begun_gets_more_time),
 		TEST(one_of_which_nothing_is_heard_does_not),
+		TEST(a_command_is_ended_by_the_lease_of_its_own_connection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

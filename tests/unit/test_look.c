@@ -121,6 +121,18 @@ what_is_cut_off_is_no_word_about_the_job(void **state)
 	assert_int_equal(look.seen.seen, SEEN_UNREACHABLE);
 }
 
+/* Not seen is neither ended nor lost. */
+static void
+a_job_of_another_machine_is_not_seen(void **state)
+{
+	(void)state;
+	assert_int_equal(parse(HEAD("running",
+	                     "elsewhere n2") "b\n" MARK "\nb\n-\n" MARK " -\n"),
+	    0);
+	assert_int_equal(look.seen.seen, SEEN_UNREACHABLE);
+	says(look.seen.error, "(n2)");
+}
+
 static void
 remote_text_is_clean(void **state)
 {
@@ -174,6 +186,7 @@ main(void)
 		TEST(a_long_checkpoint_is_cut_and_said),
 		TEST(a_checkpoint_that_hangs_hides_no_state),
 		TEST(what_is_cut_off_is_no_word_about_the_job),
+		TEST(a_job_of_another_machine_is_not_seen),
 		TEST(remote_text_is_clean),
 		TEST(words_are_quoted),
 		TEST(a_plan_may_name_the_resumed_job),

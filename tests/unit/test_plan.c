@@ -345,6 +345,24 @@ knows_a_slip(void **state)
 	assert_false(plan_deletes_much(&p));
 }
 
+static void
+says_no_less_than_there_is_of_immense_files(void **state)
+{
+	static const struct plan_options o = { 0 };
+	struct made m;
+
+	(void)state;
+	make(&m,
+	    LINES("f 644 4611686018427387903 1 a",
+	        "f 644 4611686018427387903 1 b",
+	        "f 644 4611686018427387903 1 c",
+	        "f 644 4611686018427387903 1 d", "f 644 4 1 e"),
+	    LINES("f 644 1 1 a"), &o);
+	assert_int_equal(m.plan.files, 5);
+	assert_true(m.plan.bytes == INT64_MAX);
+	done(&m);
+}
+
 int
 main(void)
 {
@@ -362,6 +380,7 @@ main(void)
 		cmocka_unit_test(compares_content_of_files_of_one_size),
 		cmocka_unit_test(compares_times),
 		cmocka_unit_test(knows_a_slip),
+		cmocka_unit_test(says_no_less_than_there_is_of_immense_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -444,7 +444,13 @@ much_of_it_is_read_in_no_time(void **state)
 	buf_init(&b, SIZE_MAX);
 	buf_addf(&b, "=GPU=\n%s=GPUPROC=\n%s=PS=\n5 ann\n", gpus, procs);
 	parse(b.data);
-	assert_int_equal(json_array_size(json_object_get(got, "gpu")), 300);
+	assert_int_equal(json_array_size(json_object_get(got, "gpu")), 64);
+	assert_int_equal(json_array_size(
+	                     json_object_get(json_array_get(json_object_get(got,
+	                                                        "gpu"),
+	                                         63),
+	                         "processes")),
+	    64);
 	parse(equals);
 	buf_free(&b);
 	free(gpus);

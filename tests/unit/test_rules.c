@@ -9,6 +9,7 @@
 #include "help.h"
 #include "sync/glob.h"
 #include "sync/rules.h"
+#include "sync/wild.h"
 
 /* Is it excluded by the defaults and these patterns? */
 static bool
@@ -152,6 +153,30 @@ many_stars_take_no_time(void **state)
 	rules_free(r);
 	free(pattern);
 	free(text);
+}
+
+/* As a host may send it, to a thread with little stack. */
+static void
+long_patterns_need_no_stack(void **state)
+{
+	char *pattern = repeated("**/", 349525), *long_one;
+	struct wild *w = wild_new(pattern);
+	struct rules *r = rules_new();
+
+	(void)state;
+	assert_non_null(w);
+	assert_false(wild_match(w, "a"));
+	assert_true(wild_match(w, ""));
+	wild_free(w);
+	free(pattern);
+	/* Those that no path could match are not kept at all. */
+	long_one = repeated("*", 4097);
+	rules_add_gitignore(r, "", long_one, 4097);
+	assert_false(rules_match(r, "a", false));
+	rules_add_gitignore(r, "", long_one, 4096);
+	assert_true(rules_match(r, "a", false));
+	rules_free(r);
+	free(long_one);
 }
 
 static void
@@ -503,6 +528,7 @@ main(void)
 		cmocka_unit_test(staging_places_are_always_excluded),
 		cmocka_unit_test(matches_characters),
 		cmocka_unit_test(many_stars_take_no_time),
+		cmocka_unit_test(long_patterns_need_no_stack),
 		cmocka_unit_test(names_for_elsewhere_are_sure),
 		cmocka_unit_test(reads_a_file),
 		cmocka_unit_test(inner_ignore_files_count_more),

@@ -297,6 +297,41 @@ tasks_that_nobody_speaks_of(void **state)
 	assert_int_equal(s.state, JOB_LOST);
 }
 
+static struct job_status
+judged_lists(int count)
+{
+	struct job_status s;
+	struct buf b;
+	int i;
+
+	buf_init(&b, SIZE_MAX);
+	buf_adds(&b, OVER "array 0-99999\n");
+	for (i = 0; i < count; i++)
+		buf_addf(&b, "done 5_[%d,%d]|CANCELLED|None|N/A\n", i, i + 100);
+	s = judged(JOB_LOST, -1, b.data);
+	buf_free(&b);
+	return s;
+}
+
+/* Each task was looked for in each of them, for hours. */
+static void
+many_lists_take_no_time(void **state)
+{
+	int64_t began = clock_ms();
+	struct job_status s;
+
+	(void)state;
+	s = judged_lists(64);
+	assert_int_equal(s.state, JOB_LOST);
+	assert_int_equal(s.array.cancelled, 128);
+	assert_int_equal(s.array.lost, 100000 - 128);
+	/* What was not kept is not lost. */
+	s = judged_lists(5000);
+	assert_int_equal(s.state, JOB_KILLED);
+	assert_int_equal(s.array.lost, 0);
+	assert_true(clock_ms() - began < 15000);
+}
+
 static void
 a_task_is_picked(void **state)
 {
@@ -330,6 +365,7 @@ main(void)
 		cmocka_unit_test(ends_are_told_apart),
 		cmocka_unit_test(an_array_is_summed_up),
 		cmocka_unit_test(tasks_that_nobody_speaks_of),
+		cmocka_unit_test(many_lists_take_no_time),
 		cmocka_unit_test(a_task_is_picked),
 	};
 

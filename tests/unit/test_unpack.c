@@ -768,6 +768,91 @@ a_stream_without_end_is_ended(void **state)
 	root_has(1);
 }
 
+/* The map of a sparse file as GNU tar has it in pax archives: before the
+ * content, one number a line. */
+static void
+sparse_map(size_t entries)
+{
+	static const char records[] = "22 GNU.sparse.major=1\n"
+	                              "22 GNU.sparse.minor=0\n"
+	                              "21 GNU.sparse.name=a\n"
+	                              "28 GNU.sparse.realsize=1000\n";
+	struct buf map;
+
+	buf_init(&map, SIZE_MAX);
+	buf_addf(&map, "%zu\n", entries);
+	while (entries-- > 0)
+		buf_adds(&map, "1\n1\n");
+	member('x', "x", NULL, records, sizeof(records) - 1);
+	member('0', "b", NULL, map.data, map.len);
+	buf_free(&map);
+}
+
+static void
+a_map_of_a_sparse_file_has_an_end(void **state)
+{
+	(void)state;
+	want(&list, "a", ENTRY_FILE, 1000);
+	sparse_map(4000000);
+	finish();
+	assert_int_equal(unpack(), -1);
+	assert_int_equal(err.code, ERR_LIMIT);
+	says(err.msg, "more than was asked for");
+	assert_true(at < (size_t)4 << 20);
+	root_has(0);
+}
+
+/* The old kind, before the member is known: headers that say that there is one
+ * more. */
+static void
+a_header_has_an_end(void **state)
+{
+	char block[TAR_BLOCK] = { 0 };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 21; i++) {
+		memcpy(block + 24 * i, "00000000001", 12);
+		memcpy(block + 24 * i + 12, "00000000001", 12);
+	}
+	block[504] = 1;
+	want(&list, "a", ENTRY_FILE, 1000);
+	file("a", "");
+	patch(0, 156, "S", 1);
+	patch(0, 257, "ustar  ", 8);
+	patch(0, 386, "00000000000", 12);
+	patch(0, 398, "00000000001", 12);
+	patch(0, 482, "\1", 1);             /* there is more */
+	patch(0, 483, "00000001750\0", 12); /* real size: 1000 */
+	for (i = 0; i < 32768; i++)
+		buf_add(&stream, block, sizeof(block));
+	finish();
+	assert_int_equal(unpack(), -1);
+	assert_int_equal(err.code, ERR_LIMIT);
+	assert_true(at < (size_t)4 << 20);
+	root_has(0);
+}
+
+/* What grew since it was listed is let go by, and the next one comes. */
+static void
+a_file_that_grew_is_passed_over(void **state)
+{
+	char *text = repeated("0123456789abcdef", 1 << 20);
+
+	(void)state;
+	want(&list, "a", ENTRY_FILE, 3);
+	want(&list, "b", ENTRY_FILE, 3);
+	file("a", text);
+	file("b", "two");
+	finish();
+	unpack_well();
+	assert_int_equal(failures, 1);
+	says(last_failure, "changed on the host");
+	holds(root, "b", "two");
+	root_has(1);
+	free(text);
+}
+
 /* --- streams that break --------------------------------------------------- */
 
 /* Cut anywhere, it says so and leaves whole files only. */
@@ -1028,6 +1113,9 @@ main(void)
 		TEST(nothing_replaces_a_directory),
 		TEST(what_was_not_asked_for_has_an_end),
 		TEST(a_stream_without_end_is_ended),
+		TEST(a_map_of_a_sparse_file_has_an_end),
+		TEST(a_header_has_an_end),
+		TEST(a_file_that_grew_is_passed_over),
 		TEST(a_stream_that_ends_early_is_an_error),
 		TEST(a_stream_that_lacks_something_is_no_error),
 		TEST(no_tar_at_all_is_an_error),

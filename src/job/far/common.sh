@@ -18,6 +18,16 @@ up() {
 	U=${U%%.*}
 }
 
+# elsewhere DIR: it was started on another machine that has the same home, as
+# login nodes behind one name do.  What became of it is seen from there alone.
+elsewhere() {
+	b=
+	[ ! -f "$1/node" ] || read -r b <"$1/node"
+	here
+	[ -n "$b" ] && [ "$b" != "$k" ] || return 1
+	s=running w="elsewhere $b"
+}
+
 # unborn DIR: a run that has no pid is about to start, or never will.
 unborn() {
 	up
@@ -26,13 +36,19 @@ unborn() {
 	if [ -e "$1/off" ]; then
 		s=lost w=start
 	elif [ -n "$b" ] && [ "$b" != "$B" ]; then
-		s=lost w=reboot
+		elsewhere "$1" || s=lost w=reboot
 	elif [ -n "$k" ] && [ -n "$U" ]; then
 		[ $((U - k)) -le 60 ] && [ "$U" -ge "$k" ] || s=lost w=start
 	elif [ "${v:-0}" != 0 ]; then
 		[ $(($(date +%s) - v)) -le 60 ] || s=lost w=start
 	elif [ -n "$(find "$1" -prune -mmin +1 2>/dev/null)" ]; then
-		s=lost w=start
+		# Or the clock was set just now, while somebody starts it.
+		v=0
+		while [ ! -s "$1/started" ] && [ $v -lt 10 ]; do
+			nap
+			v=$((v+1))
+		done
+		[ -s "$1/started" ] || s=lost w=start
 	fi
 }
 
@@ -76,7 +92,7 @@ st() {
 	elif [ "$q" = 0 ]; then
 		unborn "$1"
 	elif [ "$b" != "$B" ]; then
-		s=lost w=reboot
+		elsewhere "$1" || s=lost w=reboot
 	elif tick "$q" && [ "$k" = "$t" ]; then
 		s=running
 	elif stopping "$1"; then

@@ -9,6 +9,13 @@ elif [ ! -d /proc/1 ]; then
 	B=${B:--}
 fi
 
+# here: k is the name of this machine.
+here() {
+	k=
+	[ ! -r /proc/sys/kernel/hostname ] || read -r k </proc/sys/kernel/hostname
+	k=${k:-$(uname -n)}
+}
+
 # tick PID: k is when it began, in the words of the system; fails if it is
 # gone.
 tick() {

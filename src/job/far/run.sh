@@ -47,9 +47,12 @@ go)
 		unset "RSMCP_V_$RSMCP_L"
 	done
 	unset RSMCP_L RSMCP_V
+	# What the shells had to say so far (a locale that is missing) is not
+	# about the command.
+	printf '%1023s\n' '' 1<>"$D/err"
 	# The last that runs here: it may set any variable.
 	# shellcheck source=/dev/null
-	. "$1"
+	. "$1" 2>&1
 	shift
 	exec "$@" 2>&1;;
 slurm)

@@ -78,7 +78,7 @@ q_ask() {
 
 # Of several one asks; meanwhile the others have what is not much older.  The
 # lock is a link that names its time: one that is old was left by somebody who
-# was killed.
+# was killed, and so was one from a time to come if the clock was set back.
 q_load() {
 	! q_fresh || return 0
 	[ -d "$J" ] || mkdir -p "${J%/*}" 2>/dev/null
@@ -90,7 +90,11 @@ q_load() {
 		q_x=$(readlink "$J/.$q_what.asking")
 		case $q_x in
 		''|*[!0-9]*) ;;
-		*) [ $((q_now-q_x)) -le 25 ] || rm -f "$J/.$q_what.asking";;
+		*)
+			if [ $((q_now-q_x)) -gt 25 ] ||
+			    [ $((q_x-q_now)) -gt 25 ]; then
+				rm -f "$J/.$q_what.asking"
+			fi;;
 		esac
 		if [ $q_i -lt 10 ]; then
 			nap

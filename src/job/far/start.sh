@@ -170,9 +170,11 @@ b=0
 [ ! -s "$L" ] || b=$(($(wc -c <"$L")))
 # The boot of a login node says nothing about what runs elsewhere.
 [ -z "$q_opts" ] || B=
+[ -z "$B" ] || here
 # A full disk shows here; what is to be written later has its room already.
 store() {
 	printf '%s %s\n' "$Z" "${B:+$B $U}" >"$D/started" &&
+		{ [ -z "$B" ] || printf '%s\n' "$k" >"$D/node"; } &&
 		printf '%s %s %s\n' "$I" "$N" "$n" >"$D/id" &&
 		printf '%s\n' "$X" >"$D/cmd" &&
 		printf '%s\n' "$L" >"$D/log" &&

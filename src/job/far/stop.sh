@@ -4,7 +4,8 @@
 # many variables), q_task a task of an array.  Prints lines "word value".
 
 newest "$J/$N"
-D=$J/$N/r$n Q=$N M=- P=- A=0 B2=0 V=0
+# S is the name where those texts do not change it.
+D=$J/$N/r$n S=$N M=- P=- A=0 B2=0 V=0
 if [ -f "$D/opts" ]; then
 	sched_stop
 	exit 0
@@ -27,6 +28,11 @@ else
 	if [ "$s" = starting ]; then
 		! bar "$D" || s=lost w=start
 	fi
+	case $w in
+	elsewhere*)
+		printf 'was 0\nstate %s\nleft \n' "$w"
+		exit 0;;
+	esac
 	[ "$s" != running ] || V=1 B2=$q
 	# Who asked before us may have been cut off half way: the job has ended,
 	# and some of its processes have not.
@@ -50,7 +56,7 @@ fi
 B=${B2:-0} X='' Y='' W=''
 eval "$T"
 if [ ! -d "$D" ]; then
-	[ -n "$L" ] || tmux kill-session -t "=$Q" 2>/dev/null
+	[ -n "$L" ] || tmux kill-session -t "=$S" 2>/dev/null
 	printf 'was 1\nstate killed\n'
 else
 	y=0
@@ -63,7 +69,7 @@ else
 			mv -f "$D/exit.new" "$D/exit"
 		IFS= read -r l <"$D/log"
 		[ ! -f "$l" ] || printf 'EXIT_CODE=137\n' >>"$l"
-		[ ! -f "$D/tmux" ] || tmux kill-session -t "=$Q" 2>/dev/null
+		[ ! -f "$D/tmux" ] || tmux kill-session -t "=$S" 2>/dev/null
 	fi
 	s=lost
 	[ ! -f "$D/exit" ] || read -r s w e <"$D/exit"
