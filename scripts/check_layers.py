@@ -32,6 +32,7 @@ HOMES = {
     "sqlite3.h": "store",
     "archive.h": "sync",
     "archive_entry.h": "sync",
+    "zlib.h": "sync",
 }
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.M)

@@ -13,7 +13,7 @@
 # as good, wherever it came from.
 needs_build='cmake=cmake ninja-build=ninja gcc=gcc libc6-dev
 	pkg-config=pkg-config libjansson-dev@jansson
-	libarchive-dev@libarchive libsqlite3-dev@sqlite3
+	libarchive-dev@libarchive libsqlite3-dev@sqlite3 zlib1g-dev@zlib
 	mandoc=mandoc
 	openssh-client=ssh openssh-server=/usr/sbin/sshd'
 needs_test="$needs_build clang=clang clang-format=clang-format

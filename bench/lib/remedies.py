@@ -21,10 +21,7 @@ KNOWN = (
      "connections at once would help where there are more processors."),
     ("sync", "to where there is nothing", "tar writes straight to the final "
      "names. Ours looks at what is there, writes beside it and renames at the "
-     "end, so that a break leaves no half tree. On a slow line the archive "
-     "counts, too: a block of 512 bytes before each file, and its last one "
-     "filled up, where rsync needs some 50 bytes. A stream with smaller heads "
-     "would need a program of ours on the host."),
+     "end, so that a break leaves no half tree."),
     ("sync", "small files to here", "The same bytes through the same ssh; a "
      "round trip comes before them, in which both sides are looked at."),
     ("sync", "one file of", "The same bytes through the same ssh. Ours sends "

@@ -31,14 +31,13 @@ static const char perl_commit[] =
     "my $w=\"$!\"; system(\"rm\",\"-rf\",\"--\",$x); "
     "bad($p,$w||\"cannot copy it\"); return 0 } "
     "bad($p,\"$!\"); 0 } "
-    "sub stamp { my ($t,$p,$s,$f,$m)=@_; "
-    "if ($q) { my $b=pack(\"q4\",$s,$f,$s,$f); "
-    "syscall($q,-100,$t,$b,256)==0 or $m && $!==2 or bad($p,\"$!\") } "
-    "else { system(\"touch\",\"-h\",\"-d\",\"\\@$s.$f\",\"--\",$t)==0 "
-    "or bad($p,\"cannot set its time\") } } "
     "sub meta { my ($t,$p,$o,$s,$f)=@_; "
     "if (!-l $t) { chmod(oct $o,$t) or return bad($p,\"$!\") } "
-    "stamp($t,$p,$s,$f) if $s ne \"-\" } "
+    "return if $s eq \"-\"; "
+    "if ($q) { my $b=pack(\"q4\",$s,$f,$s,$f); my $c=$t; "
+    "syscall($q,-100,$c,$b,256)==0 or bad($p,\"$!\") } "
+    "else { system(\"touch\",\"-h\",\"-d\",\"\\@$s.$f\",\"--\",$t)==0 "
+    "or bad($p,\"cannot set its time\") } } "
     "sub part { my ($q,$t,$p,$n,@m)=@_; my %h; local $/=\"\\n\"; "
     "if (open(D,\"<\",\"$q.done\")) { / / and $h{$_}=1 while <D>; close D } "
     "return bad($p,\"" TWICE "\") if keys %h!=$n; "
@@ -46,8 +45,7 @@ static const char perl_commit[] =
     "open(L,\"<\",\"list\") or exit 5; $/=\"\\0\"; "
     "while (defined(my $o=<L>)) { my $p=<L>; chomp $o; chomp $p; "
     "my $t=\"$T/$p\"; "
-    "if ($o =~ /^n (\\S+) (\\S+)$/) { stamp(\"d/$p\",$p,$1,$2,1) } "
-    "elsif ($o eq \"m\") { mv(\"d/$p\",$t,$p) } "
+    "if ($o eq \"m\") { mv(\"d/$p\",$t,$p) } "
     "elsif ($o =~ /^b (\\S+) (.*)$/) { part(\"$T/$1\",$t,$p,split / /,$2) } "
     "elsif ($o eq \"x\") { if (unlink $t) { $X++ } "
     "elsif ($!!=2) { bad($p,\"$!\") } } "
@@ -74,12 +72,11 @@ static const char python_commit[] =
     "        if e.errno in (errno.ENOENT,errno.ENOTEMPTY,errno.EEXIST): "
     "return 0\n"
     "        raise\n"
-    "def stamp(t,s,f):\n"
-    "    n=int(s)*10**9+int(f)\n"
-    "    os.utime(t,ns=(n,n),follow_symlinks=False)\n"
     "def meta(t,o):\n"
     "    if not os.path.islink(t): os.chmod(t,int(o[1],8))\n"
-    "    if o[2]!=b'-': stamp(t,o[2],o[3])\n"
+    "    if o[2]!=b'-':\n"
+    "        n=int(o[2])*10**9+int(o[3])\n"
+    "        os.utime(t,ns=(n,n),follow_symlinks=False)\n"
     "def part(q,t,o):\n"
     "    d=set(x for x in open(q+b'.done','rb') if b' ' in x)\n"
     "    if len(d)!=int(o[2]): raise OSError(0,'" TWICE "')\n"
@@ -88,9 +85,7 @@ static const char python_commit[] =
     "for i in range(0,len(a)-1,2):\n"
     "    o=a[i].split(); p=a[i+1]; t=os.path.join(T,p)\n"
     "    try:\n"
-    "        if o[0]==b'n': "
-    "gone(lambda x: stamp(x,o[1],o[2]),b'd/'+p)\n"
-    "        elif o[0]==b'm': mv(b'd/'+p,t)\n"
+    "        if o[0]==b'm': mv(b'd/'+p,t)\n"
     "        elif o[0]==b'b': part(os.path.join(T,o[1]),t,o)\n"
     "        elif o[0]==b'x': n[0]+=gone(os.unlink,t)\n"
     "        elif o[0]==b'u': gone(os.unlink,b'd/'+p)\n"
@@ -178,7 +173,7 @@ add_python(struct buf *out, const char *text)
  * such as a mode that the disk does not know.
  */
 static const char unpack[] =
-    "c=$({ LC_ALL=C tar -xpof - 2>&1; echo \"= $?\"; } | { c=1 f=; "
+    "LC_ALL=C tar -xpof -; } 2>&1; echo \"= $?\"; } | { c=1 f=; "
     "while IFS= read -r l; do case $l in "
     "\"= \"*) c=${l#= }; continue;; "
     "*\"No space left\"*|*\"uota exceeded\"*|*\"rote only\"*|"
@@ -188,7 +183,7 @@ static const char unpack[] =
     "[ -f end ] || { cat >/dev/null; [ $c != 0 ] || c=90; exit $c; }; ";
 
 void
-far_take(struct buf *out, const struct far_root *r, const char *id)
+far_take(struct buf *out, const struct far_root *r, const char *id, bool gzip)
 {
 	assign(out, "T", r->path);
 	buf_adds(out,
@@ -201,6 +196,7 @@ far_take(struct buf *out, const struct far_root *r, const char *id)
 	    "trap 'cd /; rm -rf \"$S\"' EXIT; trap 'exit 1' HUP INT TERM; "
 	    "umask 077; mkdir \"$S\" \"$S/d\" && cd \"$S\" || exit 4; "
 	    "echo $$ $H >pid; ");
+	buf_addf(out, "c=$({ { %s", gzip ? "gzip -dc | " : "");
 	buf_adds(out, unpack);
 	if (r->perl) {
 		buf_adds(out, "perl -e ");
@@ -249,9 +245,9 @@ far_do_undo(struct buf *list, const struct far_root *r, const char *path)
 	add(list, r, "u", path, "");
 }
 
-/* Seconds and nanoseconds. */
+/* Mode, seconds and nanoseconds. */
 static void
-add_time(struct buf *rest, const struct entry *e)
+add_meta(struct buf *rest, const struct entry *e)
 {
 	int64_t ns = e->mtime % 1000000000, s = e->mtime / 1000000000;
 
@@ -259,32 +255,7 @@ add_time(struct buf *rest, const struct entry *e)
 		ns += 1000000000;
 		s--;
 	}
-	buf_addf(rest, "%" PRId64 " %09" PRId64, s, ns);
-}
-
-/* With the mode before them. */
-static void
-add_meta(struct buf *rest, const struct entry *e)
-{
-	buf_addf(rest, "%o ", e->mode & 0777);
-	add_time(rest, e);
-}
-
-bool
-far_sets_times(const struct far_root *r)
-{
-	return r->perl ? r->perl_times : r->python;
-}
-
-void
-far_do_time(struct buf *list, const struct far_root *r, const struct entry *e)
-{
-	struct buf rest;
-
-	buf_init(&rest, 128);
-	add_time(&rest, e);
-	add(list, r, "n", e->path, rest.data);
-	buf_free(&rest);
+	buf_addf(rest, "%o %" PRId64 " %09" PRId64, e->mode & 0777, s, ns);
 }
 
 void

@@ -17,10 +17,12 @@
 #define FAR_LIST "list" /* what to do */
 #define FAR_LAST "end"  /* the last member: without it the stream was cut */
 
-/* The script that takes a tar stream on stdin and does what its list says.
- * Prints "p" path NUL problem NUL for each that failed, then "e", how many
- * files and how many directories were deleted, NUL. */
-void far_take(struct buf *out, const struct far_root *root, const char *id);
+/* The script that takes a tar stream on stdin, as it is or through gzip, and
+ * does what its list says.  Prints "p" path NUL problem NUL for each that
+ * failed, then "e", how many files and how many directories were deleted, NUL.
+ */
+void far_take(struct buf *out, const struct far_root *root, const char *id,
+    bool gzip);
 
 /* Lines of the list, in the language the host will read it. */
 void far_do_move(struct buf *list, const struct far_root *r, const char *path);
@@ -33,11 +35,6 @@ void far_do_delete(struct buf *list, const struct far_root *r, const char *path,
 void far_do_undo(struct buf *list, const struct far_root *r, const char *path);
 void far_do_meta(struct buf *list, const struct far_root *r,
     const struct entry *e, bool mtime);
-/* The mtime of something that came along; before any move, and only if the
- * host can do that for many. */
-void far_do_time(struct buf *list, const struct far_root *r,
-    const struct entry *e);
-bool far_sets_times(const struct far_root *r);
 
 /* The script that gives files as a tar stream.  Their names, each with "./" in
  * front, are read from stdin, ended by NULs; or, if far_reads_list() says no,

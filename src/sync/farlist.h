@@ -22,8 +22,7 @@ struct far_root {
 	bool writable;      /* the directory; else the nearest one above */
 	int64_t free_bytes; /* there; -1: not asked for, or not known */
 	/* The best of what is there: */
-	bool gnu_tar, bsd_tar, perl, python;
-	bool perl_times; /* it sets times to the nanosecond */
+	bool gnu_tar, bsd_tar, perl, python, gzip;
 };
 
 struct farlist_options {

@@ -8,8 +8,7 @@
  *   d                          kind: d, f, o (other), m (missing), x (denied)
  *   /home/u/x                  the path, absolute
  *   rw                         what we may do: read it, write there
- *   gpty                       tar (g GNU, b BSD), p perl, t it sets times to
- *                              the nanosecond (far.c), y python
+ *   gpyz                       tar (g GNU, b BSD), p perl, y python, z gzip
  *   find                       who lists ("sftp": sftplist.c); "" if nobody
  *
  *   f644 12 1700000000.5 a/b   type, mode, size, mtime, path
@@ -521,7 +520,7 @@ take_tools(struct listing *l)
 	l->root->bsd_tar = strchr(s, 'b') != NULL;
 	l->root->perl = strchr(s, 'p') != NULL;
 	l->root->python = strchr(s, 'y') != NULL;
-	l->root->perl_times = strchr(s, 't') != NULL;
+	l->root->gzip = strchr(s, 'z') != NULL;
 }
 
 /* For "stat" there is more to know, and SFTP has no programs. */
@@ -538,7 +537,7 @@ take_lister(struct listing *l, const char *s)
 		return;
 	snprintf(l->known, sizeof(l->known), "%s%s%s%s%s %s",
 	    r->gnu_tar ? "g" : "", r->bsd_tar ? "b" : "", r->perl ? "p" : "",
-	    r->perl_times ? "t" : "", r->python ? "y" : "", s);
+	    r->python ? "y" : "", r->gzip ? "z" : "", s);
 }
 
 /* A text is whole. */

@@ -25,7 +25,6 @@ struct pack {
 	int root_fd;
 	pack_write *write;
 	void *data;
-	bool whole_seconds;
 	size_t len; /* of what is in the buffer */
 	unsigned char buffer[BUFFER_SIZE];
 };
@@ -38,15 +37,8 @@ pack_new(int root_fd, pack_write *write, void *data)
 	p->root_fd = root_fd;
 	p->write = write;
 	p->data = data;
-	p->whole_seconds = false;
 	p->len = 0;
 	return p;
-}
-
-void
-pack_whole_seconds(struct pack *p, bool on)
-{
-	p->whole_seconds = on;
 }
 
 void
@@ -153,7 +145,7 @@ add_member(struct pack *p, const struct tar_head *h, struct err *err)
 	if (target > TAR_NAME_MAX &&
 	    add_extra(p, TAR_LONG_LINK, h->target, target + 1, err) == -1)
 		return -1;
-	if (tar_needs_pax(h->mtime) && !p->whole_seconds &&
+	if (tar_needs_pax(h->mtime) &&
 	    add_extra(p, TAR_PAX, pax, tar_pax(pax, h->mtime), err) == -1)
 		return -1;
 	return add_head(p, h, err);
@@ -211,7 +203,8 @@ check_same(int fd, const struct entry *before, const char *path,
 }
 
 static int
-add_file(struct pack *p, struct entry *e, const char *name, struct err *why)
+add_file(struct pack *p, const struct entry *e, const char *name,
+    struct err *why)
 {
 	struct entry now;
 	int fd = beneath_open(p->root_fd, e->path, &now, why);
@@ -229,14 +222,12 @@ add_file(struct pack *p, struct entry *e, const char *name, struct err *why)
 	if (ret == 0)
 		ret = check_same(fd, &now, e->path, why);
 	close(fd);
-	e->size = now.size;
-	e->mtime = now.mtime;
-	e->mode = now.mode;
 	return ret;
 }
 
 int
-pack_entry(struct pack *p, struct entry *e, const char *name, struct err *why)
+pack_entry(struct pack *p, const struct entry *e, const char *name,
+    struct err *why)
 {
 	struct tar_head h = {
 		.name = name != NULL ? name : e->path,

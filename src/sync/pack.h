@@ -3,15 +3,13 @@
  *
  * Every tar there is in use reads it: plain ustar headers, GNU's for long
  * names (busybox knows no other) and for sizes over 8 GiB, and a pax header
- * for the part of the mtime below a second (busybox skips it), unless that is
- * told in another way.  Names are
+ * for the part of the mtime below a second (busybox skips it).  Names are
  * bytes; read them with LC_ALL=C, for in other locales GNU tar may convert
  * them.  Owner is 0/0 without names, so extract with --no-same-owner.
  */
 #ifndef SYNC_PACK_H
 #define SYNC_PACK_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,23 +24,19 @@ typedef int pack_write(void *data, const void *bytes, size_t len,
 
 /* The root stays the caller's. */
 struct pack *pack_new(int root_fd, pack_write *write, void *data);
-/* From now on the mtimes are whole seconds, or are not: who takes the stream
- * hears of the rest in another way, which needs not a kilobyte for each. */
-void pack_whole_seconds(struct pack *p, bool on);
 void pack_free(struct pack *p);
 
 /*
  * Add an entry under "name" (NULL: its own path).  Content is read from below
  * root_fd, never through a link.  Size, mtime and mode of a file are those it
  * has now, which may be newer than the entry's; if it changes while it is
- * read, it is padded or cut to the size that was announced.  *e becomes what
- * was packed.
+ * read, it is padded or cut to the size that was announced.
  *
  * 0; 1 if this one could not be read or changed while it was read (the stream
  * goes on; *why says it; what was packed for it, if anything, must not be
  * used); -1 if the stream broke.
  */
-int pack_entry(struct pack *p, struct entry *e, const char *name,
+int pack_entry(struct pack *p, const struct entry *e, const char *name,
     struct err *why);
 
 /* A small file from memory: a list, or the sentinel at the end. */

@@ -22,14 +22,16 @@
 #include "sync/pack.h"
 #include "sync/piecelist.h"
 #include "sync/silence.h"
-#include "sync/tarhead.h"
+#include "sync/squeeze.h"
 
 #define BATCH_BYTES ((int64_t)64 << 20)
 #define BATCH_ENTRIES 20000
 
-/* A line that carries less than that, once its buffers are full, is slow. */
-#define SLOW_BYTES_MS 40000
-#define BUFFERS ((int64_t)2 << 20)
+/* A line that carries less than that, once its buffers are full, is slow: what
+ * goes through it is worth the time to compress it, even if it was so before
+ * and only the headers get smaller. */
+#define SLOW_BYTES_MS 20000
+#define BUFFERS ((int64_t)3 << 20)
 
 /* After the stream broke: how long the reason may take to come. */
 #define LAST_WORDS_MS 5000
@@ -43,10 +45,12 @@ struct batch {
 	struct up *up;
 	struct run *r;
 	struct stream *stream;
+	struct squeeze *squeeze; /* behind the pack, or NULL */
 	struct pack *pack;
-	struct buf first, list; /* what to do, in this order */
-	int64_t began;          /* clock_ms() */
-	int64_t bytes;
+	struct buf undo, list; /* what to do, in this order */
+	int64_t began;         /* clock_ms() */
+	int64_t carried;       /* bytes of the stream */
+	int64_t bytes;         /* of files */
 	size_t entries;
 };
 
@@ -86,6 +90,7 @@ write_stream(void *data, const void *bytes, size_t len, struct err *err)
 {
 	struct batch *b = data;
 
+	b->carried += (int64_t)len;
 	return stream_write(b->stream, bytes, len, b->r->until, err);
 }
 
@@ -144,16 +149,19 @@ batch_open(struct up *u, struct err *err)
 	memset(b, 0, sizeof(*b));
 	b->up = u;
 	b->r = r;
-	b->began = clock_ms();
 	random_hex(id, 8);
 	buf_init(&script, SIZE_MAX);
-	far_take(&script, &r->far, id);
+	far_take(&script, &r->far, id, u->slow);
 	b->stream = silence_stream(r->link, script.data, r->until, err);
 	buf_free(&script);
 	if (b->stream == NULL)
 		return -1;
-	b->pack = pack_new(r->root_fd, write_stream, b);
-	buf_init(&b->first, SIZE_MAX);
+	if (u->slow)
+		b->squeeze = squeeze_new(write_stream, b);
+	b->pack = u->slow ? pack_new(r->root_fd, squeeze_write, b->squeeze)
+	                  : pack_new(r->root_fd, write_stream, b);
+	b->began = clock_ms();
+	buf_init(&b->undo, SIZE_MAX);
 	buf_init(&b->list, SIZE_MAX);
 	return 0;
 }
@@ -163,7 +171,8 @@ batch_free(struct batch *b)
 {
 	stream_free(b->stream);
 	pack_free(b->pack);
-	buf_free(&b->first);
+	squeeze_free(b->squeeze);
+	buf_free(&b->undo);
 	buf_free(&b->list);
 	memset(b, 0, sizeof(*b));
 }
@@ -248,17 +257,21 @@ static int
 batch_commit(struct batch *b, struct err *err)
 {
 	struct run *r = b->r;
+	const struct buf *list = &b->list;
 	struct buf said;
 	char chunk[4096];
 	ssize_t n = 0;
 	int status, rc;
 
 	run_tell(r, "committing", NULL, 0, 0);
-	buf_add(&b->first, b->list.data, b->list.len);
-	if (pack_text(b->pack, FAR_LIST, b->first.data, b->first.len, err) ==
-	        -1 ||
+	if (b->undo.len > 0) {
+		buf_add(&b->undo, b->list.data, b->list.len);
+		list = &b->undo;
+	}
+	if (pack_text(b->pack, FAR_LIST, list->data, list->len, err) == -1 ||
 	    pack_text(b->pack, FAR_LAST, "", 0, err) == -1 ||
-	    pack_end(b->pack, err) == -1)
+	    pack_end(b->pack, err) == -1 ||
+	    (b->squeeze != NULL && squeeze_end(b->squeeze, err) == -1))
 		return broke(b, err);
 	stream_close_in(b->stream);
 	buf_init(&said, SAID_MAX);
@@ -291,41 +304,20 @@ move(struct up *u, const struct entry *e)
 	far_do_move(&u->b.list, &u->r->far, e->path);
 }
 
-/*
- * Are the nanoseconds of this file told apart?  In the archive they take a
- * kilobyte, in the list fifty bytes, but a moment of the host when all has
- * come.
- */
-static bool
-times_apart(struct up *u)
-{
-	const struct batch *b = &u->b;
-
-	if (!u->slow && b->bytes > BUFFERS && far_sets_times(&u->r->far))
-		u->slow =
-		    b->bytes / (clock_ms() - b->began + 1) < SLOW_BYTES_MS;
-	return u->slow;
-}
-
 /* Pack the entry under its place in the staging directory. */
 static int
 add(struct up *u, const struct entry *e, struct err *err)
 {
 	struct entry copy = *e;
 	char *name = xasprintf("%s%s", FAR_DATA, e->path);
-	bool apart = e->type == ENTRY_FILE && times_apart(u);
 	int rc;
 
-	pack_whole_seconds(u->b.pack, apart);
 	if (u->r->source_name != NULL)
 		copy.path = u->r->source_name;
 	if (e->type == ENTRY_DIR)
 		copy.mode |= 0700; /* else nothing could be put into it */
 	rc = pack_entry(u->b.pack, &copy, name, err);
 	free(name);
-	copy.path = e->path;
-	if (rc == 0 && apart && tar_needs_pax(copy.mtime))
-		far_do_time(&u->b.first, &u->r->far, &copy);
 	u->b.entries++;
 	u->b.bytes += e->size;
 	return rc;
@@ -345,7 +337,7 @@ do_file(struct up *u, const struct entry *e, struct err *err)
 		run_problem(u->r, e->path, err->msg);
 		/* It may have come along with its new directory. */
 		if (dir != NULL && u->fresh[place(u->r, dir)])
-			far_do_undo(&u->b.first, &u->r->far, e->path);
+			far_do_undo(&u->b.undo, &u->r->far, e->path);
 		return 0;
 	}
 	move(u, e);
@@ -401,6 +393,21 @@ next_batch(struct up *u, struct err *err)
 	batch_free(&u->b);
 	memset(u->fresh, 0, u->r->local.count * sizeof(bool));
 	return rc == -1 ? -1 : batch_open(u, err);
+}
+
+/* Is this batch to be the last?  When one shows that the line is slow, all
+ * after it are compressed. */
+static bool
+batch_is_full(struct up *u)
+{
+	const struct batch *b = &u->b;
+
+	if (!u->slow && u->r->far.gzip && b->carried > BUFFERS &&
+	    b->carried / (clock_ms() - b->began + 1) < SLOW_BYTES_MS) {
+		u->slow = true;
+		return true;
+	}
+	return b->bytes > BATCH_BYTES || b->entries > BATCH_ENTRIES;
 }
 
 /* A big file: its pieces first, then a line in the list. */
@@ -474,10 +481,8 @@ do_batches(struct up *u, bool all, const struct part *parts, size_t count,
 			add_parts(u, parts, count);
 			count = 0;
 		}
-		if (u->b.bytes > BATCH_BYTES || u->b.entries > BATCH_ENTRIES) {
-			if (next_batch(u, err) == -1)
-				return -1;
-		}
+		if (batch_is_full(u) && next_batch(u, err) == -1)
+			return -1;
 		if (do_action(u, a, err) == -1)
 			return -1;
 	}

@@ -602,28 +602,6 @@ an_entry_may_have_another_name(void **state)
 	holds(to, "another", "x");
 }
 
-static void
-times_may_be_whole_seconds_and_told_apart(void **state)
-{
-	struct pack *p = pack_new(from, keep, NULL);
-	struct entry e;
-	struct timespec times[2] = { { 5, 6 }, { 1700000000, 123456789 } };
-
-	(void)state;
-	put("file", "x", 0644);
-	e = list.entries[0];
-	e.mtime = e.size = 0; /* it is packed as it is now */
-	assert_int_equal(utimensat(from, "file", times, 0), 0);
-	pack_whole_seconds(p, true);
-	assert_int_equal(pack_entry(p, &e, NULL, &err), 0);
-	assert_int_equal(pack_end(p, &err), 0);
-	pack_free(p);
-	assert_true(e.mtime == 1700000000 * SECOND + 123456789);
-	assert_int_equal(e.size, 1);
-	/* Header, content and the two blocks of the end. */
-	assert_int_equal(stream.len, 4 * TAR_BLOCK);
-}
-
 static int
 no_more(void *data, const void *bytes, size_t len, struct err *why)
 {
@@ -665,7 +643,6 @@ main(void)
 		TEST(a_file_that_grows_keeps_its_announced_size),
 		TEST(a_file_is_packed_as_it_is_now),
 		TEST(an_entry_may_have_another_name),
-		TEST(times_may_be_whole_seconds_and_told_apart),
 		TEST(a_stream_that_breaks_is_over),
 	};
 
