@@ -16,6 +16,18 @@
 /* A session of SFTP takes its time on a busy host; longer, and it is lost. */
 #define SFTP_MS 10000
 
+/*
+ * Does a transfer of ours get on?  On a slow line its bytes fill all buffers
+ * on the way, and whoever asks something waits behind them for longer than a
+ * live link is given; to replace it would end the transfer.  On a dead one
+ * nothing is taken any more.
+ */
+static bool
+is_moving(const struct link *l)
+{
+	return clock_ms() - l->moved < PROVEN_MS;
+}
+
 /* With the lock held: shells that nobody has taken, and the lease. */
 static void
 drop_shells(struct link *l)
@@ -46,6 +58,7 @@ link_let_go(struct link *l)
 	}
 	l->connected = false;
 	l->doubted = false;
+	l->moved = -PROVEN_MS;
 	l->sftp_only = false;
 	l->ahead_known = false;
 	l->note[0] = '\0';
@@ -163,12 +176,15 @@ lease_stands(struct link *l, const struct until *until)
 static struct shell *
 shell_on(struct link *l, int m, const struct until *until, struct err *err)
 {
-	struct until soon =
-	    l->connected ? until_within(until, PROVE_MS) : *until;
+	struct until soon = *until;
 	char mark[MARK_MAX];
 	struct shell *s;
 	struct err ended;
 
+	pthread_mutex_lock(&l->lock);
+	if (l->connected && !is_moving(l))
+		soon = until_within(until, PROVE_MS);
+	pthread_mutex_unlock(&l->lock);
 	link_mark(l, mark);
 	s = shell_open(l->masters[m].path, mark, &soon, err);
 	if (s != NULL) {
@@ -471,6 +487,9 @@ link_prove(struct link *l, const struct until *until, bool always,
 	pthread_mutex_unlock(&l->lock);
 	rc = lease_ping(lease, &soon, err);
 	pthread_mutex_lock(&l->lock);
+	if (rc == -1 && err->code == ERR_TIMEOUT && lease == l->lease &&
+	    is_moving(l))
+		rc = 0;
 	if (rc == 0 && lease == l->lease) {
 		l->proven = l->pinged = clock_ms();
 		l->doubted = false;

@@ -111,6 +111,14 @@ link_proven(struct link *l)
 	pthread_mutex_unlock(&l->lock);
 }
 
+void
+link_moved(struct link *l)
+{
+	pthread_mutex_lock(&l->lock);
+	l->moved = clock_ms();
+	pthread_mutex_unlock(&l->lock);
+}
+
 /* With the lock held: the lease of the connection that this shell is on, or
  * NULL.  Behind one name there may be several machines, and after another login
  * the numbers of processes are those of another one. */

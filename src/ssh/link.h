@@ -78,6 +78,9 @@ int64_t link_far_clock(struct link *l);
 /* The far side answered just now. */
 void link_proven(struct link *l);
 
+/* Bytes of a transfer have moved just now. */
+void link_moved(struct link *l);
+
 /* The children of the command that a shell has run may outlive the link. */
 void link_release(struct link *l, const struct shell *s, const char *mark,
     long waiter);

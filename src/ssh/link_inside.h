@@ -47,6 +47,7 @@ struct link {
 	unsigned idle_count;
 	unsigned marks;
 	int64_t proven; /* when the far side last answered */
+	int64_t moved;  /* when bytes of a transfer last did */
 	int64_t used;   /* when somebody last wanted it, or was done with it */
 	int64_t pinged;
 	int64_t ahead; /* the far side's clock less ours, in ms; the largest */

@@ -18,6 +18,7 @@
 #define TRAVEL_MS 10000
 #define KILL_MS 3000
 #define GRACE_MS 200
+#define TELL_MS 500 /* between words to the link */
 
 struct stream {
 	struct link *link;
@@ -32,6 +33,7 @@ struct stream {
 	struct buf chunk;
 	int64_t silence_ms; /* how long nothing may move; 0: for ever */
 	int64_t moved;      /* when something did that was waited for */
+	int64_t told;       /* when the link last heard that bytes move */
 	char *dest;         /* whoever reads has this much room */
 	size_t room;
 };
@@ -58,6 +60,26 @@ over(const struct stream *s)
 	return (s->out.ended || !s->out_open) && (s->err.ended || !s->err_open);
 }
 
+/* Bytes move; the link hears of it now and then. */
+static void
+tell_moved(struct stream *s)
+{
+	int64_t now = clock_ms();
+
+	if (now - s->told < TELL_MS)
+		return;
+	s->told = now;
+	link_moved(s->link);
+}
+
+/* Bytes were taken, as was waited for. */
+static void
+has_moved(struct stream *s)
+{
+	s->moved = clock_ms();
+	tell_moved(s);
+}
+
 /* Output goes where it is wanted, if it is. */
 static void
 read_stream(struct stream *s, struct capture *c, int fd, bool *open)
@@ -68,8 +90,10 @@ read_stream(struct stream *s, struct capture *c, int fd, bool *open)
 
 	if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR))
 		*open = false;
-	if (n > 0)
+	if (n > 0) {
+		tell_moved(s);
 		capture_add(c, to, (size_t)n);
+	}
 }
 
 static void
@@ -83,7 +107,7 @@ write_feed(struct stream *s)
 		n = (ssize_t)s->feed_len; /* its end will show */
 	s->feed += n;
 	s->feed_len -= (size_t)n;
-	s->moved = clock_ms();
+	has_moved(s);
 	if (s->feed_len == 0)
 		stream_close_in(s);
 }
@@ -234,7 +258,7 @@ stream_write(struct stream *s, const void *data, size_t len,
 		if (n > 0) {
 			at += n;
 			len -= (size_t)n;
-			s->moved = clock_ms();
+			has_moved(s);
 		}
 	}
 	return 0;
