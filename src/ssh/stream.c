@@ -105,9 +105,10 @@ write_feed(struct stream *s)
 		return;
 	if (n == -1)
 		n = (ssize_t)s->feed_len; /* its end will show */
+	else
+		has_moved(s);
 	s->feed += n;
 	s->feed_len -= (size_t)n;
-	has_moved(s);
 	if (s->feed_len == 0)
 		stream_close_in(s);
 }
