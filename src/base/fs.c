@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -113,6 +114,17 @@ temporary(const char *path)
 	return xasprintf("%.*s.new-XXXXXX", dir, path);
 }
 
+/* What root replaces stays its owner's. */
+static int
+keep_owner(int fd, const char *path)
+{
+	struct stat old;
+
+	if (geteuid() != 0 || lstat(path, &old) == -1 || !S_ISREG(old.st_mode))
+		return 0;
+	return fchown(fd, old.st_uid, old.st_gid);
+}
+
 static int
 fill(int fd, const void *data, size_t len, mode_t mode)
 {
@@ -134,7 +146,9 @@ fs_replace(const char *path, const void *data, size_t len, mode_t mode,
 		free(tmp);
 		return -1;
 	}
-	failed = fill(fd, data, len, mode);
+	failed = keep_owner(fd, path);
+	if (failed == 0)
+		failed = fill(fd, data, len, mode);
 	if (failed == -1)
 		err_sys(err, "cannot write %s", path);
 	if (close(fd) == -1 && failed == 0)
@@ -196,13 +210,53 @@ pipe_cloexec(int fds[2])
 	fcntl(fds[1], F_SETFD, FD_CLOEXEC);
 	return 0;
 }
+
+int
+fs_accept(int listener)
+{
+	int fd = accept(listener, NULL, NULL);
+
+	if (fd != -1)
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+	return fd;
+}
+
+char *
+fs_fd_path(int fd)
+{
+	char path[PATH_MAX];
+
+	return fcntl(fd, F_GETPATH, path) == 0 ? xstrdup(path) : NULL;
+}
 #else
 static int
 pipe_cloexec(int fds[2])
 {
 	return pipe2(fds, O_CLOEXEC);
 }
+
+int
+fs_accept(int listener)
+{
+	return accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+}
+
+char *
+fs_fd_path(int fd)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	return realpath(name, NULL);
+}
 #endif
+
+bool
+fs_others_write(const struct stat *st)
+{
+	return (st->st_uid != geteuid() && st->st_uid != 0) ||
+	    (st->st_mode & 022) != 0;
+}
 
 bool
 fs_own_socket(const char *path)

@@ -300,6 +300,27 @@ replaces_a_file_elsewhere(void **state)
 	assert_int_equal(entries(), 2);
 }
 
+/* "sudo ... setup" with the user's HOME. */
+static void
+a_replaced_file_stays_its_owners(void **state)
+{
+	struct err err = ERR_INIT;
+	struct stat st;
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("SKIPPED: needs root\n");
+		skip();
+	}
+	assert_int_equal(fs_replace("f", "a", 1, 0600, &err), 0);
+	assert_int_equal(chown("f", 65534, 65533), 0);
+	assert_int_equal(fs_replace("f", "b", 1, 0640, &err), 0);
+	assert_int_equal(stat("f", &st), 0);
+	assert_int_equal(st.st_uid, 65534);
+	assert_int_equal(st.st_gid, 65533);
+	assert_int_equal(st.st_mode & 0777, 0640);
+}
+
 static void
 replaces_a_file_with_the_longest_name(void **state)
 {
@@ -571,6 +592,7 @@ main(void)
 		IN_DIR(makes_a_file_with_exactly_this_mode),
 		IN_DIR(leaves_the_old_content_to_who_reads_it),
 		IN_DIR(replaces_a_file_elsewhere),
+		IN_DIR(a_replaced_file_stays_its_owners),
 		IN_DIR(replaces_a_file_with_the_longest_name),
 		IN_DIR(replaces_a_symlink_and_not_what_it_points_to),
 		IN_DIR(leaves_nothing_behind_when_it_cannot_replace),
