@@ -26,24 +26,28 @@ env_says(const char *name)
 	return value != NULL && str_to_bool(value, &yes) == 0 && yes;
 }
 
-/* An object of ours that nobody else could have written, or NULL. */
+/* An object of ours that nobody else could have written, or NULL.  *unread:
+ * there is a file, but nobody can tell what it says. */
 static json_t *
-read_object(const char *path)
+read_object(const char *path, bool *unread)
 {
 	struct stat st;
 	struct buf text;
 	struct err err;
 	json_t *o = NULL;
 
-	if (path == NULL || stat(path, &st) == -1 ||
-	    (st.st_uid != geteuid() && st.st_uid != 0) ||
-	    (st.st_mode & 022) != 0)
+	*unread = false;
+	if (path == NULL || stat(path, &st) == -1)
+		return NULL;
+	*unread = true;
+	if (fs_others_write(&st))
 		return NULL;
 	buf_init(&text, CONFIG_FILE_MAX);
 	if (fs_read(path, &text, &err) == 0)
 		o = decode_json(text.data, text.len, &err);
 	secret_wipe(text.data, text.cap);
 	buf_free(&text);
+	*unread = o == NULL;
 	if (o != NULL && !json_is_object(o)) {
 		json_decref(o);
 		return NULL;
@@ -98,16 +102,17 @@ allow_load(struct allow *a, bool watchdog)
 {
 	struct config_sources src;
 	json_t *file, *remembered = NULL;
+	bool unread;
 	struct err err;
 	char *path;
 
 	memset(a, 0, sizeof(*a));
 	config_sources(&src, NULL, &path);
-	file = read_object(path);
+	file = read_object(path, &a->unread);
 	free(path);
 	if (watchdog) {
 		path = remembered_path(&err);
-		remembered = read_object(path);
+		remembered = read_object(path, &unread);
 		free(path);
 	}
 	a->event_command = is_allowed(file, remembered, "allow_event_command",
@@ -143,7 +148,7 @@ int
 allow_remember(struct err *err)
 {
 	bool command = env_says(ALLOW_COMMAND_ENV);
-	bool private = env_says(ALLOW_PRIVATE_ENV);
+	bool private = env_says(ALLOW_PRIVATE_ENV), unread;
 	json_t *o;
 	char *path, *text;
 	int rc;
@@ -153,7 +158,7 @@ allow_remember(struct err *err)
 	path = remembered_path(err);
 	if (path == NULL)
 		return -1;
-	o = read_object(path);
+	o = read_object(path, &unread);
 	if (o == NULL)
 		o = json_object();
 	if (command)

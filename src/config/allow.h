@@ -25,6 +25,7 @@ struct allow {
 	bool private_webhooks; /* loopback and private addresses */
 	struct secret webhook_secret;
 	json_t *webhook_secret_command; /* argv list that prints it, or NULL */
+	bool unread; /* the configuration file is there, and cannot be used */
 };
 
 /*

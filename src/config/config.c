@@ -61,7 +61,7 @@ note_unknown(struct config *c, const char *where, const json_t *unknown)
 /* One entry; "where" says which. */
 static void
 add_entry(struct config *c, const json_t *entry, const char *where,
-    const char *home, bool shared)
+    const char *home, enum config_open open)
 {
 	json_t *unknown = json_array();
 	struct sandbox sb;
@@ -70,10 +70,15 @@ add_entry(struct config *c, const json_t *entry, const char *where,
 	if (sandbox_parse(&sb, entry, home, unknown, &err) == -1) {
 		say(c->problems, where, err.msg);
 		sandbox_free(&sb);
-	} else if (shared && sandbox_has_secret(&sb)) {
+	} else if (open != CONFIG_OURS && sandbox_has_secret(&sb)) {
 		say(c->problems, where,
 		    "holds a password or passphrase in a file that others can "
 		    "read; run chmod 600 on it");
+		sandbox_free(&sb);
+	} else if (open == CONFIG_WRITABLE && sandbox_has_command(&sb)) {
+		say(c->problems, where,
+		    "names a command to run here, in a file that others can "
+		    "write, or that is another user's; run chmod 600 on it");
 		sandbox_free(&sb);
 	} else {
 		note_unknown(c, where, unknown);
@@ -99,7 +104,7 @@ entry_place(const char *where, size_t i, const json_t *entry)
 
 void
 config_add_list(struct config *c, const char *text, size_t len,
-    const char *where, const char *home, bool shared)
+    const char *where, const char *home, enum config_open open)
 {
 	struct err err;
 	json_t *root = decode_json(text, len, &err);
@@ -122,7 +127,7 @@ config_add_list(struct config *c, const char *text, size_t len,
 	else
 		json_array_foreach (list, i, entry) {
 			place = entry_place(where, i, entry);
-			add_entry(c, entry, place, home, shared);
+			add_entry(c, entry, place, home, open);
 			free(place);
 		}
 	json_decref(root);
@@ -166,7 +171,7 @@ add_single(struct config *c, const struct config_sources *src)
 	set(entry, "key_file", key);
 	set(entry, "password", src->password);
 	set(entry, "key_passphrase", src->key_passphrase);
-	add_entry(c, entry, "REMOTE_HOST", src->home, false);
+	add_entry(c, entry, "REMOTE_HOST", src->home, CONFIG_OURS);
 	json_decref(entry);
 	free(host);
 	free(port);
@@ -174,8 +179,9 @@ add_single(struct config *c, const struct config_sources *src)
 	free(key);
 }
 
-/* Last, so that a project's file never changes which sandbox is the active
- * one of who has others. */
+/* Last, so that it never changes which sandbox is the active one.  A project's
+ * file says nothing to who has others: whoever wrote that project would choose
+ * where the work of its user goes. */
 static void
 add_ssh_host(struct config *c, const struct config_sources *src)
 {
@@ -188,6 +194,13 @@ add_ssh_host(struct config *c, const struct config_sources *src)
 
 	if (src->ssh->note != NULL)
 		say(c->notes, "SSH_HOST", src->ssh->note);
+	if (sshhost_given(src->ssh) && src->ssh->from_file &&
+	    (c->count > 0 || json_array_size(c->problems) > 0)) {
+		say(c->notes, where,
+		    "is not used, as there are other sandboxes; set SSH_HOST "
+		    "in the environment to have it as well");
+		return;
+	}
 	c->ssh_host_set = sshhost_given(src->ssh);
 	if (!c->ssh_host_set)
 		return;
@@ -201,18 +214,22 @@ add_ssh_host(struct config *c, const struct config_sources *src)
 	}
 	if (config_find(c, json_string_value(json_object_get(entry, "name"))))
 		json_object_set_new(entry, "name", json_string("SSH_HOST"));
-	add_entry(c, entry, where, src->home, false);
+	add_entry(c, entry, where, src->home, CONFIG_OURS);
 	if (c->count > before)
 		c->sandboxes[before].ssh_host = true;
 	json_decref(entry);
 }
 
-static bool
-readable_by_others(const char *path)
+static enum config_open
+openness(const char *path)
 {
 	struct stat st;
 
-	return stat(path, &st) == 0 && (st.st_mode & 077) != 0;
+	if (stat(path, &st) == -1)
+		return CONFIG_OURS;
+	if (fs_others_write(&st))
+		return CONFIG_WRITABLE;
+	return (st.st_mode & 077) != 0 ? CONFIG_READABLE : CONFIG_OURS;
 }
 
 static void
@@ -224,7 +241,7 @@ add_file(struct config *c, const struct config_sources *src)
 	buf_init(&text, CONFIG_FILE_MAX);
 	if (fs_read(src->file, &text, &err) == 0)
 		config_add_list(c, text.data, text.len, src->file, src->home,
-		    readable_by_others(src->file));
+		    openness(src->file));
 	else if (err.code != ERR_NOT_FOUND || src->file_named)
 		say(c->problems, src->file, err.msg);
 	secret_wipe(text.data, text.cap);
@@ -325,12 +342,12 @@ config_load(struct config *c, const struct config_sources *src)
 	c->list_length = strlen(list);
 	c->host_set = !str_blank(src->host);
 	if (src->first != NULL)
-		add_entry(c, src->first, "--local", src->home, false);
+		add_entry(c, src->first, "--local", src->home, CONFIG_OURS);
 	if (c->count > 0)
 		c->sandboxes[0].throwaway = true;
 	if (c->list_set)
 		config_add_list(c, list, c->list_length, "REMOTE_SANDBOX_LIST",
-		    src->home, false);
+		    src->home, CONFIG_OURS);
 	else if (c->host_set)
 		add_single(c, src);
 	spread_default_names(c, 0);

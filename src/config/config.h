@@ -69,9 +69,13 @@ const struct sandbox *config_pick(const struct config *c, const char *name,
 const struct sandbox *config_pick_ssh_host(const struct config *c,
     const char *active, struct err *err);
 
+/* What others can do with where an entry comes from.  Secrets need one that is
+ * ours alone, commands one that nobody else can write. */
+enum config_open { CONFIG_OURS, CONFIG_READABLE, CONFIG_WRITABLE };
+
 /* Add the entries of a JSON text (an array, or an object with "sandboxes").
- * "where" names it in messages; "shared" says that others can read it. */
+ * "where" names it in messages. */
 void config_add_list(struct config *c, const char *text, size_t len,
-    const char *where, const char *home, bool shared);
+    const char *where, const char *home, enum config_open open);
 
 #endif

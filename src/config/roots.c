@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "base/decode.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -193,4 +194,14 @@ int
 roots_check(const char *path, struct err *err)
 {
 	return roots_allow(getenv(VARIABLE), getenv("HOME"), path, err);
+}
+
+int
+roots_check_fd(int fd, const char *path, struct err *err)
+{
+	char *real = fs_fd_path(fd);
+	int rc = roots_check(real != NULL ? real : path, err);
+
+	free(real);
+	return rc;
 }

@@ -22,6 +22,10 @@
  */
 int roots_check(const char *path, struct err *err);
 
+/* The same for a directory that was opened as "path": where it is counts, as a
+ * link may have been put on the way since that was checked. */
+int roots_check_fd(int fd, const char *path, struct err *err);
+
 /* The same with the value of the variable (NULL: not set) and the home
  * directory given. */
 int roots_allow(const char *list, const char *home, const char *path,

@@ -23,13 +23,13 @@ static const char *const allowed_options[] = { "AddressFamily", "BindAddress",
 	"BindInterface", "CanonicalDomains", "CanonicalizeHostname",
 	"CASignatureAlgorithms", "CertificateFile", "Ciphers", "Compression",
 	"ConnectionAttempts", "FingerprintHash", "GSSAPIAuthentication",
-	"GSSAPIDelegateCredentials", "HostbasedAuthentication",
-	"HostKeyAlgorithms", "HostKeyAlias", "HostName", "IdentitiesOnly",
-	"IdentityAgent", "IPQoS", "KbdInteractiveAuthentication",
-	"KexAlgorithms", "MACs", "PasswordAuthentication",
-	"PreferredAuthentications", "ProxyJump", "PubkeyAcceptedAlgorithms",
-	"PubkeyAuthentication", "RekeyLimit", "RequiredRSASize",
-	"ServerAliveCountMax", "ServerAliveInterval", "TCPKeepAlive", NULL };
+	"HostbasedAuthentication", "HostKeyAlgorithms", "HostKeyAlias",
+	"HostName", "IdentitiesOnly", "IdentityAgent", "IPQoS",
+	"KbdInteractiveAuthentication", "KexAlgorithms", "MACs",
+	"PasswordAuthentication", "PreferredAuthentications", "ProxyJump",
+	"PubkeyAcceptedAlgorithms", "PubkeyAuthentication", "RekeyLimit",
+	"RequiredRSASize", "ServerAliveCountMax", "ServerAliveInterval",
+	"TCPKeepAlive", NULL };
 
 static int
 wrong(struct err *err, const char *field, const char *what)
@@ -473,4 +473,11 @@ bool
 sandbox_has_secret(const struct sandbox *sb)
 {
 	return secret_given(&sb->password) || secret_given(&sb->key_passphrase);
+}
+
+bool
+sandbox_has_command(const struct sandbox *sb)
+{
+	return sb->password_command != NULL ||
+	    sb->key_passphrase_command != NULL;
 }

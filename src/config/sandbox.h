@@ -60,5 +60,7 @@ json_t *sandbox_entry(const struct sandbox *sb);
 
 /* Does it hold a secret in clear? */
 bool sandbox_has_secret(const struct sandbox *sb);
+/* Does it name a command that is run here, to get one? */
+bool sandbox_has_command(const struct sandbox *sb);
 
 #endif

@@ -487,6 +487,19 @@ def test_problems_and_what_they_look_like_to_a_client(home):
     assert len(result["diagnostics"]["problems"]) == 2
 
 
+def test_file_with_a_command_that_others_can_write(home, config, dead,
+                                                   tmp_path):
+    """Whoever can write it would run what they like."""
+    trap = tmp_path / "trap"
+    config([entry(dead, "trap", password_command=["touch", str(trap)]),
+            entry(dead, "plain")], mode=0o664)
+    result = listed(home)
+    assert names(result) == ["plain"]
+    [problem] = result["problems"]
+    assert "(trap)" in problem and "chmod 600" in problem
+    assert not trap.exists()
+
+
 # Secrets in a file
 
 @pytest.mark.parametrize("field", ["password", "key_passphrase"])

@@ -411,11 +411,12 @@ def test_env_file_of_the_project(home, host, tmp_path):
     file.write_text("SSH_HOST=wrong\n")
     assert Remote(home, {"SSH_HOST": "gpu-box"}).bash("echo hi") == "hi\n"
     assert not Remote(home, {"SSH_HOST": ""}).tools().keys() & set(TOOLS)
-    # It adds a sandbox, and never becomes the active one.
+    # Who has sandboxes does not get one of a project, nor its tools.
     file.write_text("SSH_HOST=gpu-box\n")
     result = home.call("list_sandboxes", [host.entry("mine")])
-    assert [(s["name"], s["is_active"]) for s in result["sandboxes"]] == \
-        [("mine", True), ("gpu-box", False)]
+    assert [s["name"] for s in result["sandboxes"]] == ["mine"]
+    [note] = [n for n in result["notes"] if "SSH_HOST in .env" in n]
+    assert "is not used" in note
 
 
 @pytest.mark.parametrize("text", [

@@ -135,13 +135,15 @@ static void
 check_list_text(const char *text, size_t len, uint8_t how, bool hidden)
 {
 	struct config_sources none = { 0 };
-	bool shared = how & 1;
+	bool shared = how & 1, writable = shared && (how & 4) != 0;
 	struct config c;
 	size_t i;
 
 	config_load(&c, &none);
 	config_add_list(&c, text, len, "here", how & 2 ? NULL : "/home/ann",
-	    shared);
+	    writable     ? CONFIG_WRITABLE
+	        : shared ? CONFIG_READABLE
+	                 : CONFIG_OURS);
 	must(c.count <= CONFIG_SANDBOXES_MAX);
 	for (i = 0; i < c.count; i++)
 		check_sandbox(&c.sandboxes[i], shared);

@@ -432,25 +432,29 @@ a_file_that_cannot_be_read_is_told(void **state)
 }
 
 static void
-secrets_in_a_file_that_others_can_read_are_refused(void **state)
+what_others_can_read_or_write_holds_no_secret_or_command(void **state)
 {
 	static const char text[] =
 	    "[{\"host\":\"a\",\"password\":\"hunter2\"},{\"host\":\"b\"},"
 	    "{\"host\":\"c\",\"key_passphrase\":\"hunter2\"},"
 	    "{\"host\":\"d\",\"password_command\":[\"pass\"]}]";
 	static const mode_t shared[] = { 0640, 0604, 0660, 0602, 0644 };
+	bool writable;
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
 		write_file(text, shared[i]);
 		load();
-		names_are("b d");
-		assert_int_equal(problems(), 2);
+		writable = (shared[i] & 022) != 0;
+		names_are(writable ? "b" : "b d");
+		assert_int_equal(problems(), writable ? 3 : 2);
 		says(problem(0), "chmod 600");
 		says(problem(0), "(a)");
 		says(problem(1), "(c)");
 		says_not(problem(0), "hunter2");
+		if (writable)
+			says(problem(2), "names a command");
 	}
 	write_file(text, 0600);
 	load();
@@ -694,18 +698,19 @@ lists_may_be_added_one_by_one(void **state)
 {
 	(void)state;
 	load();
-	config_add_list(&c, BYTES("[{\"host\":\"a\"}]"), "here", NULL, false);
+	config_add_list(&c, BYTES("[{\"host\":\"a\"}]"), "here", NULL,
+	    CONFIG_OURS);
 	config_add_list(&c, BYTES("[{\"host\":\"b\"}]garbage"), "there", NULL,
-	    false);
+	    CONFIG_OURS);
 	names_are("a");
 	assert_int_equal(problems(), 1);
 	says(problem(0), "there");
-	config_add_list(&c, "", 0, "nowhere", NULL, false);
+	config_add_list(&c, "", 0, "nowhere", NULL, CONFIG_OURS);
 	assert_int_equal(problems(), 2);
 	config_add_list(&c,
 	    BYTES("[{\"host\":\"k\",\"key_file\":\"~/k\"},"
 	          "{\"host\":\"s\",\"password\":\"x\"}]"),
-	    "shared", NULL, true);
+	    "shared", NULL, CONFIG_READABLE);
 	assert_int_equal(problems(), 4);
 	names_are("a");
 }
@@ -788,7 +793,7 @@ main(void)
 		TEST(the_environment_wins_over_the_file_and_says_so),
 		TEST(a_missing_file_matters_only_if_it_was_named),
 		TEST(a_file_that_cannot_be_read_is_told),
-		TEST(secrets_in_a_file_that_others_can_read_are_refused),
+		TEST(what_others_can_read_or_write_holds_no_secret_or_command),
 		TEST(two_entries_with_one_name_are_both_left_out),
 		TEST(default_names_that_collide_get_their_port),
 		TEST(default_names_that_still_collide_are_told),

@@ -126,6 +126,33 @@ links_count_by_where_they_lead(void **state)
 	assert_int_equal(ask("in", "in/dangling/x"), -1);
 }
 
+/* Between the check of a path and its use it may become a link. */
+static void
+what_was_opened_counts_by_where_it_is(void **state)
+{
+	char *in = path_join(top, "in"), *way = path_join(top, "in/late");
+	int fd;
+
+	(void)state;
+	assert_int_equal(setenv("REMOTE_SANDBOX_LOCAL_ROOTS", in, 1), 0);
+	assert_int_equal(roots_check(way, &err), 0);
+	assert_int_equal(symlinkat("../out", top_fd, "in/late"), 0);
+	fd = open(way, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	/* And it may be another one again: what was opened is outside. */
+	assert_int_equal(unlinkat(top_fd, "in/late", 0), 0);
+	assert_int_equal(mkdirat(top_fd, "in/late", 0700), 0);
+	assert_int_equal(roots_check_fd(fd, way, &err), -1);
+	assert_int_equal(err.code, ERR_DENIED);
+	close(fd);
+	fd = open(way, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(roots_check_fd(fd, way, &err), 0);
+	close(fd);
+	unsetenv("REMOTE_SANDBOX_LOCAL_ROOTS");
+	free(in);
+	free(way);
+}
+
 static int
 with(const char *list, const char *path)
 {
@@ -201,6 +228,7 @@ main(void)
 		TEST(what_is_inside_may_be_used),
 		TEST(what_is_outside_may_not),
 		TEST(links_count_by_where_they_lead),
+		TEST(what_was_opened_counts_by_where_it_is),
 		TEST(there_may_be_several_roots),
 		TEST(a_slip_in_the_list_opens_nothing),
 		TEST(relative_paths_begin_where_we_are),

@@ -1,4 +1,7 @@
+#include <fcntl.h>
+#include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/secret.h"
 #include "test.h"
@@ -72,6 +75,43 @@ is_gone_when_freed_and_may_be_freed_again(void **state)
 	secret_free(&s);
 }
 
+/* By a way that no sanitizer watches: the memory is not ours any more. */
+static void
+look_at(uintptr_t where, char *out, size_t size)
+{
+	int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+
+	if (fd == -1) {
+		print_message("SKIPPED: there is no /proc/self/mem\n");
+		skip();
+	}
+	assert_int_equal(pread(fd, out, size, (off_t)where), size);
+	close(fd);
+}
+
+static void
+leaves_nothing_in_memory(void **state)
+{
+	char text[256], seen[128], zeros[128] = { 0 };
+	struct secret s = { 0 };
+	uintptr_t freed, replaced;
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	secret_set(&s, text, sizeof(text));
+	replaced = (uintptr_t)s.data;
+	secret_set(&s, text, sizeof(text));
+	/* The beginning is what the allocator uses. */
+	look_at(replaced + 64, seen, sizeof(seen));
+	assert_memory_equal(seen, zeros, sizeof(seen));
+	freed = (uintptr_t)s.data;
+	look_at(freed + 64, seen, sizeof(seen));
+	assert_memory_equal(seen, text, sizeof(seen));
+	secret_free(&s);
+	look_at(freed + 64, seen, sizeof(seen));
+	assert_memory_equal(seen, zeros, sizeof(seen));
+}
+
 static void
 compares_content(void **state)
 {
@@ -138,6 +178,7 @@ main(void)
 		cmocka_unit_test(keeps_nul_bytes_and_empty_ones),
 		cmocka_unit_test(may_be_set_from_itself),
 		cmocka_unit_test(is_gone_when_freed_and_may_be_freed_again),
+		cmocka_unit_test(leaves_nothing_in_memory),
 		cmocka_unit_test(compares_content),
 		cmocka_unit_test(tells_an_empty_one_from_none),
 		cmocka_unit_test(compares_beyond_nul_bytes),
