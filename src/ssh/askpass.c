@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -179,10 +180,9 @@ serve(void *arg)
 			break;
 		if (p[0].revents == 0)
 			continue;
-		fd = accept(a->listener, NULL, NULL);
+		fd = fs_accept(a->listener);
 		if (fd == -1)
 			continue;
-		fcntl(fd, F_SETFD, FD_CLOEXEC);
 		serve_one(a, fd);
 		close(fd);
 	}
@@ -207,12 +207,12 @@ listen_on(struct askpass *a, struct err *err)
 
 	if (address(a->path, &sa, err) == -1)
 		return -1;
-	a->listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	a->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (a->listener == -1)
 		return err_sys(err, "cannot make a socket");
-	fcntl(a->listener, F_SETFD, FD_CLOEXEC);
+	/* Its directory is private as well. */
 	if (bind(a->listener, (struct sockaddr *)&sa, sizeof(sa)) == -1 ||
-	    listen(a->listener, 4) == -1)
+	    chmod(a->path, 0600) == -1 || listen(a->listener, 4) == -1)
 		return err_sys(err, "cannot listen on %s", a->path);
 	return 0;
 }

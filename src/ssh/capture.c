@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -76,7 +77,9 @@ open_file(struct capture *c)
 		/* Not later either: it would lack what came before. */
 		free(c->file);
 		c->file = NULL;
+		return;
 	}
+	(void)flock(c->file_fd, LOCK_SH | LOCK_NB); /* see outputs.h */
 	to_file(c, c->head.data, c->head.len);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Making and proving a link: its masters, the lease, and room for shells on
- * them.  link_inside.h tells how the parts play together.
+ * Making and proving a link: the first master, the lease and a shell on it.
+ * link_inside.h tells how the parts play together.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 /* How long the far side keeps commands alive without hearing from us. */
 #define LEASE_SILENCE_S 60
 
-/* A link that answered within this time is taken to be alive. */
-#define PROVEN_MS 10000
+/* So long a lease takes to end, in looks for room. */
+#define LEASE_END_STEPS 4
 
 /* A session of SFTP takes its time on a busy host; longer, and it is lost. */
 #define SFTP_MS 10000
@@ -22,8 +22,8 @@
  * live link is given; to replace it would end the transfer.  On a dead one
  * nothing is taken any more.
  */
-static bool
-is_moving(const struct link *l)
+bool
+link_is_moving(const struct link *l)
 {
 	return clock_ms() - l->moved < PROVEN_MS;
 }
@@ -42,6 +42,22 @@ drop_shells(struct link *l)
 	lease_give(l->lease);
 	l->lease = NULL;
 	memset(l->full, 0, sizeof(l->full));
+	memset(l->elsewhere, 0, sizeof(l->elsewhere));
+}
+
+void
+link_reset(struct link *l)
+{
+	l->connected = false;
+	l->doubted = false;
+	l->wanted = false;
+	l->moved = -PROVEN_MS;
+	l->alone = l->asked = -READY_MS;
+	l->sftp_only = false;
+	l->ahead_known = false;
+	l->note[0] = '\0';
+	/* The lease of the last one may still be ending what bears its name. */
+	random_hex(l->id, 8);
 }
 
 /* With the lock held: drop what hangs on the masters of this generation. */
@@ -56,15 +72,8 @@ link_let_go(struct link *l)
 			master_end(m);
 		master_free(m);
 	}
-	l->connected = false;
-	l->doubted = false;
-	l->moved = -PROVEN_MS;
-	l->sftp_only = false;
-	l->ahead_known = false;
-	l->note[0] = '\0';
+	link_reset(l);
 	l->generation++;
-	/* The lease of this one may still be ending what bears its name. */
-	random_hex(l->id, 8);
 }
 
 /* With the lock held: the link is dead, nobody shall find it again. */
@@ -76,162 +85,6 @@ link_give_up(struct link *l)
 	for (i = 0; i < l->count; i++)
 		master_retire(&l->masters[i]);
 	link_let_go(l);
-}
-
-/* Log in as this master: a further one, or in place of one that is gone.
- * Without the lock; only the connecting thread changes masters. */
-static int
-log_in(struct link *l, int number, const struct until *until, struct err *err)
-{
-	struct master m;
-
-	if (master_ensure(&m, l->sb, number, until, err) == -1) {
-		master_free(&m);
-		return -1;
-	}
-	pthread_mutex_lock(&l->lock);
-	if (number == l->count)
-		l->count++;
-	else
-		master_free(&l->masters[number]);
-	l->masters[number] = m;
-	if (m.new_key[0] != '\0')
-		snprintf(l->news, sizeof(l->news), "%s", m.new_key);
-	pthread_mutex_unlock(&l->lock);
-	return 0;
-}
-
-/* With the lock held: all the masters there may be, and no room on any.  A
- * login that failed is not tried again at once by everyone who waits. */
-bool
-link_full(const struct link *l)
-{
-	int i;
-
-	for (i = 0; i < l->count; i++) {
-		if (!l->full[i])
-			return false;
-	}
-	return l->count == MASTERS_MAX ||
-	    (l->count > 0 && clock_ms() - l->alone < ROOM_STEP_MS);
-}
-
-/*
- * A master that may have room for a channel, or -1: a further one, if there
- * is none and "grow" is set.  Without the lock, by the connecting thread.
- */
-static int
-roomy_master(struct link *l, bool grow, const struct until *until,
-    struct err *err)
-{
-	int i, found = -1;
-
-	pthread_mutex_lock(&l->lock);
-	for (i = 0; i < l->count && found == -1; i++) {
-		if (!l->full[i])
-			found = i;
-	}
-	pthread_mutex_unlock(&l->lock);
-	if (found != -1)
-		return found;
-	if (!grow || l->count == MASTERS_MAX)
-		return err_set(err, ERR_LIMIT, "%s allows no further session",
-		    l->sb->name);
-	if (log_in(l, l->count, until, err) == 0)
-		return l->count - 1;
-	/* What stands is enough for who can wait for a shell to come back. */
-	if (l->connected && err->code != ERR_CANCELLED) {
-		err->code = ERR_LIMIT;
-		pthread_mutex_lock(&l->lock);
-		l->alone = clock_ms();
-		pthread_mutex_unlock(&l->lock);
-	}
-	return -1;
-}
-
-static void
-note_full(struct link *l, int master)
-{
-	pthread_mutex_lock(&l->lock);
-	l->full[master] = true;
-	pthread_mutex_unlock(&l->lock);
-}
-
-/* Without its lease a link is lost, whatever else is there. */
-static bool
-lease_stands(struct link *l, const struct until *until)
-{
-	struct until soon = until_within(until, PROVE_MS);
-	struct err err;
-	int rc;
-
-	pthread_mutex_lock(&l->lock);
-	rc = l->lease != NULL ? link_prove(l, &soon, true, &err) : -1;
-	pthread_mutex_unlock(&l->lock);
-	return rc == 0;
-}
-
-/* A shell on this master.  To open its channel takes a round trip, and a link
- * that stands and does not answer as soon as when it is proven may be dead. */
-static struct shell *
-shell_on(struct link *l, int m, const struct until *until, struct err *err)
-{
-	struct until soon = *until;
-	char mark[MARK_MAX];
-	struct shell *s;
-	struct err ended;
-
-	pthread_mutex_lock(&l->lock);
-	if (l->connected && !is_moving(l))
-		soon = until_within(until, PROVE_MS);
-	pthread_mutex_unlock(&l->lock);
-	link_mark(l, mark);
-	s = shell_open(l->masters[m].path, mark, &soon, err);
-	if (s != NULL) {
-		s->master = m;
-		s->generation = l->generation;
-	} else if (err->code == ERR_TIMEOUT &&
-	    until_check(until, &ended) == 0) {
-		err_set(err, ERR_IO, "the link was lost");
-	}
-	return s;
-}
-
-/*
- * Open a shell where there is room.  Without the lock, by the connecting
- * thread.  A master that is gone from a link that stands is replaced, once; the
- * others stay, as they may have work.  A login takes its time, and the lease is
- * on another connection: so it has to answer after that as well.
- */
-static struct shell *
-open_shell(struct link *l, bool grow, const struct until *until,
-    struct err *err)
-{
-	struct shell *s = NULL;
-	bool renewed = false;
-	int m, count = l->count;
-
-	while ((m = roomy_master(l, grow, until, err)) != -1) {
-		s = shell_on(l, m, until, err);
-		if (s != NULL)
-			break;
-		if (err->code == ERR_LIMIT) {
-			note_full(l, m);
-		} else if (err->code != ERR_NOT_FOUND || renewed ||
-		    !l->connected || !lease_stands(l, until) ||
-		    log_in(l, m, until, err) == -1) {
-			return NULL;
-		} else {
-			renewed = true;
-		}
-	}
-	if (s != NULL && l->connected && (renewed || l->count > count) &&
-	    !lease_stands(l, until)) {
-		shell_free(s);
-		err_set(err, ERR_IO, "the link was lost");
-		return NULL;
-	}
-	return s;
 }
 
 static void
@@ -247,7 +100,7 @@ set_lease(struct link *l, struct lease *lease)
 static int
 ask_lease(struct link *l, const struct until *until, struct err *err)
 {
-	int m = roomy_master(l, true, until, err);
+	int m = link_roomy(l, true, until, err);
 	struct lease *lease;
 
 	if (m == -1)
@@ -267,7 +120,7 @@ settle_lease(struct link *l, int m, const struct until *until, struct err *err)
 	while (lease_opened(l->lease, until, err) == -1) {
 		if (err->code != ERR_LIMIT)
 			return -1;
-		note_full(l, m);
+		link_note_full(l, m);
 		set_lease(l, NULL);
 		m = ask_lease(l, until, err);
 		if (m == -1)
@@ -304,10 +157,10 @@ link_keep(struct link *l, struct shell *s)
 /*
  * What commands need: the lease, and a shell for the call that waits.  Both
  * start at once, since round trips and rc files take time.  The keeper sees to
- * further ones.
+ * further ones.  1: there is room for the lease alone.
  */
 static int
-start_shells(struct link *l, const struct until *until, struct err *err)
+start_once(struct link *l, const struct until *until, struct err *err)
 {
 	struct until ready = until_within(until, READY_MS);
 	int m = ask_lease(l, &ready, err);
@@ -315,7 +168,7 @@ start_shells(struct link *l, const struct until *until, struct err *err)
 
 	if (m == -1)
 		return -1;
-	s = open_shell(l, true, &ready, err);
+	s = link_open_shell(l, true, &ready, err);
 	if (s == NULL && err->code != ERR_LIMIT)
 		return -1;
 	if (s != NULL) {
@@ -323,23 +176,55 @@ start_shells(struct link *l, const struct until *until, struct err *err)
 		link_keep(l, s);
 		pthread_mutex_unlock(&l->lock);
 	}
-	return settle_lease(l, m, &ready, err);
+	if (settle_lease(l, m, &ready, err) == -1)
+		return -1;
+	return s != NULL ? 0 : 1;
 }
 
-/* And for SFTP. */
-static struct sftp *
-open_sftp(struct link *l, const struct until *until, struct err *err)
+/*
+ * The masters have no room: other processes of ours, with which we share them,
+ * have it all.  They are asked for some, and what we have got is given back, so
+ * that of two who start neither has what the other needs.  A lease that was
+ * given back has its session for a moment longer; and the two should not try
+ * again at the same time.
+ */
+static void
+wait_for_others(struct link *l, bool had_lease, const struct until *until)
 {
-	struct sftp *s;
-	int m;
+	/* The name begins with a hexadecimal digit at random. */
+	int steps = had_lease ? LEASE_END_STEPS + (l->id[0] & 3) : 1;
+	struct until step;
+	struct err err;
 
-	while ((m = roomy_master(l, true, until, err)) != -1) {
-		s = sftp_open(l->masters[m].path, until, err);
-		if (s != NULL || err->code != ERR_LIMIT)
-			return s;
-		note_full(l, m);
+	pthread_mutex_lock(&l->lock);
+	drop_shells(l);
+	pthread_mutex_unlock(&l->lock);
+	while (steps-- > 0 && until_check(until, &err) == 0) {
+		pthread_mutex_lock(&l->lock);
+		link_want(l);
+		pthread_mutex_unlock(&l->lock);
+		step = until_within(until, ROOM_STEP_MS);
+		until_poll(&step, NULL, 0, &err);
 	}
-	return NULL;
+}
+
+static int
+start_shells(struct link *l, const struct until *until, struct err *err)
+{
+	struct until room = until_within(until, READY_MS);
+	struct err over;
+	int rc;
+
+	while ((rc = start_once(l, until, err)) != 0) {
+		if (rc == -1 && (err->code != ERR_LIMIT || !link_lacks_room(l)))
+			return -1;
+		if (until_check(until, err) == -1)
+			return -1;
+		if (until_check(&room, &over) == -1)
+			return rc == 1 ? 0 : -1;
+		wait_for_others(l, rc == 1, &room);
+	}
+	return 0;
 }
 
 /*
@@ -356,7 +241,7 @@ try_sftp(struct link *l, const struct until *until)
 	pthread_mutex_lock(&l->lock);
 	drop_shells(l);
 	pthread_mutex_unlock(&l->lock);
-	s = open_sftp(l, &soon, &err);
+	s = link_open_sftp(l, &soon, &err);
 	sftp_free(s);
 	return s != NULL;
 }
@@ -372,15 +257,45 @@ note_no_shell(struct link *l, const char *msg)
 	l->no_shell[strcspn(l->no_shell, "\r\n")] = '\0';
 }
 
+static void
+forget_masters(struct link *l)
+{
+	pthread_mutex_lock(&l->lock);
+	drop_shells(l);
+	while (l->count > 0)
+		master_free(&l->masters[--l->count]);
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* A master that nobody has used for a while may end just when we have found
+ * it; then once more. */
+static int
+log_in_and_start(struct link *l, bool *logged_in, const struct until *until,
+    struct err *err)
+{
+	int tries, rc = -1;
+
+	for (tries = 0; tries < 2 && rc == -1; tries++) {
+		if (tries > 0 && err->code != ERR_NOT_FOUND)
+			return -1;
+		forget_masters(l);
+		*logged_in = link_log_in(l, 0, until, err) == 0;
+		if (!*logged_in)
+			return -1;
+		rc = start_shells(l, until, err);
+	}
+	return rc;
+}
+
 /* Everything a new link needs: a master, and what hangs on it. */
 static int
 connect_link(struct link *l, const struct until *until, struct err *err)
 {
-	bool sftp_only = false;
+	bool logged_in, sftp_only = false;
 
-	if (log_in(l, 0, until, err) == -1)
-		return -1;
-	if (start_shells(l, until, err) == -1) {
+	if (log_in_and_start(l, &logged_in, until, err) == -1) {
+		if (!logged_in)
+			return -1;
 		/* One that is merely slow is none of these. */
 		if (err->code != ERR_IO || !try_sftp(l, until))
 			return link_no_shell(l, err);
@@ -449,9 +364,8 @@ link_more_sftp(struct link *l, const struct until *until, struct err *err)
 	}
 	soon = until_within(until, SFTP_MS);
 	l->connecting = true;
-	memset(l->full, 0, sizeof(l->full));
 	pthread_mutex_unlock(&l->lock);
-	s = open_sftp(l, &soon, err);
+	s = link_open_sftp(l, &soon, err);
 	pthread_mutex_lock(&l->lock);
 	l->connecting = false;
 	gate_open(&l->gate);
@@ -463,10 +377,13 @@ link_more_sftp(struct link *l, const struct until *until, struct err *err)
 static int
 prove_sftp(struct link *l, const struct until *until, struct err *err)
 {
-	struct sftp *s = link_more_sftp(l, until, err);
+	struct sftp *s;
 
+	memset(l->full, 0, sizeof(l->full));
+	s = link_more_sftp(l, until, err);
 	sftp_free(s);
-	return s != NULL ? 0 : -1;
+	/* To be refused is an answer. */
+	return s != NULL || err->code == ERR_LIMIT ? 0 : -1;
 }
 
 int
@@ -475,8 +392,11 @@ link_prove(struct link *l, const struct until *until, bool always,
 {
 	struct until soon = until_within(until, PROVE_MS);
 	struct lease *lease;
+	int64_t now;
 	int rc;
 
+	if (!l->connected) /* the lease of one that does not stand yet */
+		return err_set(err, ERR_IO, "the link was lost");
 	if (!always && !l->doubted && clock_ms() - l->proven < PROVEN_MS)
 		return 0;
 	if (l->sftp_only)
@@ -487,11 +407,16 @@ link_prove(struct link *l, const struct until *until, bool always,
 	pthread_mutex_unlock(&l->lock);
 	rc = lease_ping(lease, &soon, err);
 	pthread_mutex_lock(&l->lock);
+	now = clock_ms();
 	if (rc == -1 && err->code == ERR_TIMEOUT && lease == l->lease &&
-	    is_moving(l))
+	    link_is_moving(l)) {
 		rc = 0;
+		l->proven = l->moved; /* no later sign of life */
+	} else if (rc == 0 && lease == l->lease) {
+		l->proven = now;
+	}
 	if (rc == 0 && lease == l->lease) {
-		l->proven = l->pinged = clock_ms();
+		l->pinged = now;
 		l->doubted = false;
 	}
 	lease_give(lease);
@@ -504,16 +429,25 @@ link_revive(struct link *l, const struct until *until, bool always,
     struct err *err)
 {
 	unsigned generation;
+	int64_t begun;
 	int tries;
 
 	for (tries = 0; tries < 2; tries++) {
 		if (link_connect(l, until, err) == -1)
 			return -1;
 		generation = l->generation;
+		begun = clock_ms();
 		if (link_prove(l, until, always, err) == 0)
 			return 0;
 		if (err->code == ERR_CANCELLED)
 			return -1;
+		/* Who had no time to hear an answer knows nothing. */
+		if (clock_ms() - begun < PROVE_MS / 2 &&
+		    until_check(until, err) == -1) {
+			if (generation == l->generation)
+				l->doubted = true;
+			break;
+		}
 		/* Unless another thread has replaced it meanwhile; one that
 		 * opens a shell has not. */
 		if (wait_connected(l, until, err) == -1)
@@ -542,7 +476,7 @@ link_more(struct link *l, bool grow, const struct until *until, struct err *err)
 	}
 	l->connecting = true;
 	pthread_mutex_unlock(&l->lock);
-	s = open_shell(l, grow, until, err);
+	s = link_open_shell(l, grow, until, err);
 	pthread_mutex_lock(&l->lock);
 	l->connecting = false;
 	/* Whoever wants a shell finds out whether the link is alive. */

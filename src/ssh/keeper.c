@@ -15,14 +15,17 @@
 #define IDLE_MS 300000     /* then a link lets go of everything */
 #define TICK_MS 1000
 
-/* With the lock held: take out the idle shells that are too old. */
+/* What we have asked for ourselves may be heard for so long. */
+#define ASKED_MS 4000
+
+/* With the lock held: take out the idle shells that are too old, or all. */
 static struct shell *
-take_old(struct link *l, int64_t now)
+take_old(struct link *l, int64_t now, bool all)
 {
 	struct shell **at = &l->idle, *s, *old = NULL;
 
 	while ((s = *at) != NULL) {
-		if (now - s->opened < SHELL_AGE_MS) {
+		if (!all && now - s->opened < SHELL_AGE_MS) {
 			at = &s->next;
 			continue;
 		}
@@ -88,14 +91,20 @@ tend(struct link *l)
 	}
 	/* A further login may take its time; the lease must hear from us all
 	 * the while. */
-	if (l->connecting)
+	if (!l->connected || l->connecting)
 		return;
-	for (old = take_old(l, now); (s = old) != NULL;) {
+	l->wanted = now - l->asked > ASKED_MS && master_wanted(&l->masters[0]);
+	if (l->wanted && l->busy == 0 && l->waiting == 0) {
+		link_let_go(l); /* a lease is a session, too */
+		return;
+	}
+	for (old = take_old(l, now, l->wanted && l->waiting == 0);
+	     (s = old) != NULL;) {
 		old = s->next;
 		l->full[s->master] = false;
 		shell_free(s);
 	}
-	if (!l->brief)
+	if (!l->brief && !l->wanted)
 		keep_spare(l);
 }
 
@@ -128,8 +137,11 @@ keeper_start(struct link *l)
 		log_warn("cannot keep shells ready: %s", err.msg);
 	else if (pthread_create(&l->keeper, NULL, keep, l) == 0)
 		l->keeping = true;
-	else
+	else {
 		log_warn("cannot start a thread for %s", l->sb->name);
+		close(l->stop[0]);
+		close(l->stop[1]);
+	}
 }
 
 void

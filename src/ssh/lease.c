@@ -2,6 +2,7 @@
 #include "ssh/lease.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -272,12 +273,20 @@ lease_opened(struct lease *l, const struct until *until, struct err *err)
 int
 lease_wait(struct lease *l, const struct until *until, struct err *err)
 {
-	if (wait_line(l, l->token, NULL, until, err) == -1)
-		return -1;
-	pthread_mutex_lock(&l->lock);
-	l->standing = true;
-	pthread_mutex_unlock(&l->lock);
-	return 0;
+	struct buf rest;
+	int rc;
+
+	buf_init(&rest, MACHINE_MAX);
+	rc = wait_line(l, l->token, &rest, until, err);
+	if (rc == 0) {
+		pthread_mutex_lock(&l->lock);
+		l->standing = true;
+		snprintf(l->machine, sizeof(l->machine), "%s",
+		    rest.len > 0 ? rest.data + strspn(rest.data, " ") : "");
+		pthread_mutex_unlock(&l->lock);
+	}
+	buf_free(&rest);
+	return rc;
 }
 
 int

@@ -18,11 +18,13 @@
 #include "base/until.h"
 #include "ssh/capture.h"
 #include "ssh/channel.h"
+#include "ssh/script.h"
 
 struct lease {
 	struct channel ch;
 	char token[NONCE_LEN + 1];
-	bool standing; /* it has answered */
+	bool standing;             /* it has answered */
+	char machine[MACHINE_MAX]; /* set by then */
 
 	pthread_mutex_t lock; /* guards the rest */
 	struct gate gate;     /* there is more to look at */

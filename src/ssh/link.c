@@ -28,7 +28,7 @@ link_new(const struct sandbox *sb, bool brief)
 
 	l->sb = sb;
 	l->brief = brief;
-	random_hex(l->id, 8);
+	link_reset(l);
 	pthread_mutex_init(&l->lock, NULL);
 	return l;
 }
@@ -92,6 +92,15 @@ link_far_clock(struct link *l)
 	return now;
 }
 
+void
+link_machine(struct link *l, char out[MACHINE_MAX])
+{
+	pthread_mutex_lock(&l->lock);
+	snprintf(out, MACHINE_MAX, "%s",
+	    l->connected && l->lease != NULL ? l->lease->machine : "");
+	pthread_mutex_unlock(&l->lock);
+}
+
 /* A shell became ready and told its time. */
 static void
 learn_clock(struct link *l, const struct shell *s)
@@ -112,16 +121,17 @@ link_proven(struct link *l)
 }
 
 void
-link_moved(struct link *l)
+link_moved(struct link *l, const struct shell *s)
 {
 	pthread_mutex_lock(&l->lock);
-	l->moved = clock_ms();
+	if (s->generation == l->generation)
+		l->moved = clock_ms();
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* With the lock held: the lease of the connection that this shell is on, or
- * NULL.  Behind one name there may be several machines, and after another login
- * the numbers of processes are those of another one. */
+/* With the lock held: the lease of the link that this shell is of, or NULL.
+ * Behind one name there may be several machines, and the numbers of processes
+ * are those of one. */
 static struct lease *
 lease_of(const struct link *l, const struct shell *s)
 {
@@ -137,8 +147,11 @@ link_release(struct link *l, const struct shell *s, const char *mark,
 	pthread_mutex_lock(&l->lock);
 	lease = lease_of(l, s);
 	if (lease != NULL)
-		lease_release(lease, mark, waiter);
+		lease_take(lease);
 	pthread_mutex_unlock(&l->lock);
+	if (lease != NULL)
+		lease_release(lease, mark, waiter);
+	lease_give(lease);
 }
 
 void
@@ -182,25 +195,31 @@ pop_idle(struct link *l)
 
 /*
  * With the lock held: the server has no room.  Wait for a shell to come back;
- * look again now and then, since other processes use the masters, too.
+ * look again now and then, since other processes use the masters, too.  *since:
+ * since when there is none of ours to wait for.
  */
 static int
-wait_for_room(struct link *l, int64_t since, const struct until *until,
+wait_for_room(struct link *l, int64_t *since, const struct until *until,
     struct err *err)
 {
 	struct until step = until_within(until, ROOM_STEP_MS);
+	int rc;
 
-	if (gate_wait(&l->gate, &l->lock, &step, err) == 0)
+	l->waiting++;
+	rc = gate_wait(&l->gate, &l->lock, &step, err);
+	l->waiting--;
+	if (rc == 0)
 		return 0;
 	if (err->code != ERR_TIMEOUT || until_check(until, err) == -1)
 		return -1;
+	if (l->busy > 0)
+		*since = clock_ms();
+	else
+		link_want(l);
+	if (l->connecting)
+		return 0; /* that one is looking */
 	memset(l->full, 0, sizeof(l->full));
-	if (l->busy > 0 || l->connecting || clock_ms() - since < READY_MS)
-		return 0;
-	return err_set(err, ERR_LIMIT,
-	    "%s allows no further session, and none of ours will end; close "
-	    "other sessions on it, or raise MaxSessions there",
-	    l->sb->name);
+	return clock_ms() - *since < READY_MS ? 0 : link_no_room(l, err);
 }
 
 /* With the lock held: a round trip.  ERR_IO if nobody answers. */
@@ -222,13 +241,13 @@ find_shell(struct link *l, const struct until *until, struct err *err)
 	struct shell *s;
 
 	for (;;) {
-		s = pop_idle(l);
-		if (s != NULL)
-			return s;
 		if (!l->connected) {
 			err_set(err, ERR_IO, "the link was lost");
 			return NULL;
 		}
+		s = pop_idle(l);
+		if (s != NULL)
+			return s;
 		if (l->doubted) {
 			if (prove_now(l, until, err) == -1)
 				return NULL;
@@ -243,7 +262,7 @@ find_shell(struct link *l, const struct until *until, struct err *err)
 			if (l->idle != NULL)
 				continue;
 		}
-		if (wait_for_room(l, since, until, err) == -1)
+		if (wait_for_room(l, &since, until, err) == -1)
 			return NULL;
 	}
 }
@@ -297,14 +316,12 @@ doubt_sftp_only(struct link *l)
 		link_let_go(l);
 }
 
-void
-link_lost(struct link *l, const struct shell *gone)
+/* With the lock held: drop those that wait on the master of this one. */
+static void
+drop_beside(struct link *l, const struct shell *gone)
 {
 	struct shell **at, *s;
 
-	pthread_mutex_lock(&l->lock);
-	if (gone->generation == l->generation)
-		l->doubted = true;
 	for (at = &l->idle; (s = *at) != NULL;) {
 		if (s->master != gone->master ||
 		    s->generation != gone->generation) {
@@ -315,7 +332,41 @@ link_lost(struct link *l, const struct shell *gone)
 		l->idle_count--;
 		shell_free(s);
 	}
+}
+
+void
+link_lost(struct link *l, const struct shell *gone)
+{
+	pthread_mutex_lock(&l->lock);
+	if (gone->generation == l->generation)
+		l->doubted = true;
+	drop_beside(l, gone);
 	pthread_mutex_unlock(&l->lock);
+}
+
+/*
+ * Another thread may have replaced the link while the shell came up.  It is
+ * alive all the same, but its lease has gone, and nobody would end what runs
+ * there.  One that is ready before its lease goes is ended by that.
+ *
+ * Nor would the lease end what runs on another machine, to which a further
+ * login may lead: 1, and its master is not used again.
+ */
+static int
+still_ours(struct link *l, const struct shell *s, struct err *err)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&l->lock);
+	if (s->generation != l->generation || l->lease == NULL) {
+		rc = err_set(err, ERR_IO, "the link was lost");
+	} else if (strcmp(s->machine, l->lease->machine) != 0) {
+		l->elsewhere[s->master] = true;
+		drop_beside(l, s);
+		rc = 1;
+	}
+	pthread_mutex_unlock(&l->lock);
+	return rc;
 }
 
 /* A ready shell of a link that is proven if it is not fresh, or if "always"
@@ -325,6 +376,7 @@ take_once(struct link *l, bool always, bool *lost, const struct until *until,
     struct err *err)
 {
 	struct shell *s = NULL;
+	int rc;
 
 	*lost = false;
 	pthread_mutex_lock(&l->lock);
@@ -345,9 +397,16 @@ take_once(struct link *l, bool always, bool *lost, const struct until *until,
 	pthread_mutex_unlock(&l->lock);
 	if (s == NULL)
 		return NULL;
-	if (wait_ready(l, s, until, err) == 0) {
+	rc = wait_ready(l, s, until, err);
+	if (rc == 0)
+		rc = still_ours(l, s, err);
+	if (rc == 0) {
 		learn_clock(l, s);
 		return s;
+	}
+	if (rc == 1) { /* with one master fewer to go to */
+		link_give(l, s, false);
+		return take_once(l, always, lost, until, err);
 	}
 	*lost = err->code == ERR_IO;
 	if (*lost)
@@ -442,6 +501,8 @@ link_give(struct link *l, struct shell *s, bool usable)
 	pthread_mutex_lock(&l->lock);
 	l->used = clock_ms();
 	l->busy--;
+	if (l->wanted && l->busy > 0)
+		usable = false;
 	if (!usable || s->generation != l->generation || !l->connected) {
 		if (s->generation == l->generation)
 			l->full[s->master] = false;
@@ -509,21 +570,31 @@ link_ways(struct link *l, const struct until *until, struct err *err)
 struct sftp *
 link_sftp(struct link *l, const struct until *until, struct err *err)
 {
+	int64_t since = clock_ms();
 	struct sftp *s = NULL;
 	unsigned generation;
-	int tries;
+	int tries = 0;
 
 	pthread_mutex_lock(&l->lock);
 	l->used = clock_ms();
+	if (!l->connecting) /* sessions end, and nobody tells */
+		memset(l->full, 0, sizeof(l->full));
 	/* A link may have died unnoticed, so once more. */
-	for (tries = 0; s == NULL && tries < 2; tries++) {
+	while (s == NULL && tries < 2) {
 		if (link_connect(l, until, err) == -1)
 			break;
+		if (l->connecting || link_full(l)) {
+			if (wait_for_room(l, &since, until, err) == -1)
+				break;
+			continue;
+		}
 		generation = l->generation;
 		s = link_more_sftp(l, until, err);
+		if (s == NULL && err->code == ERR_LIMIT)
+			continue;
+		tries++;
 		if (s == NULL && generation == l->generation &&
-		    !l->connecting && err->code != ERR_CANCELLED &&
-		    err->code != ERR_LIMIT)
+		    !l->connecting && err->code != ERR_CANCELLED)
 			link_give_up(l);
 	}
 	pthread_mutex_unlock(&l->lock);

@@ -75,11 +75,15 @@ void link_mark(struct link *l, char out[MARK_MAX]);
  * has. */
 int64_t link_far_clock(struct link *l);
 
+/* The word that tells the machine of this link from others; "" if there is none
+ * now. */
+void link_machine(struct link *l, char out[MACHINE_MAX]);
+
 /* The far side answered just now. */
 void link_proven(struct link *l);
 
-/* Bytes of a transfer have moved just now. */
-void link_moved(struct link *l);
+/* Bytes of a transfer have moved just now, by this shell. */
+void link_moved(struct link *l, const struct shell *s);
 
 /* The children of the command that a shell has run may outlive the link. */
 void link_release(struct link *l, const struct shell *s, const char *mark,

@@ -1,5 +1,5 @@
 /*
- * The inside of a link, shared by link.c, connect.c and keeper.c.
+ * The inside of a link, shared by link.c, connect.c, room.c and keeper.c.
  *
  * The lock guards everything in a link.  Slow work (logging in, opening a
  * channel, proving) is done by the thread that needs it, without the lock;
@@ -21,6 +21,7 @@
 #include "ssh/master.h"
 
 #define PROVE_MS 2000
+#define PROVEN_MS 10000  /* who answered so long ago is taken to be alive */
 #define SPARE_SHELLS 2   /* kept ready while a sandbox is in use */
 #define READY_MS 30000   /* for rc files of the far side */
 #define ROOM_STEP_MS 500 /* between looks for room */
@@ -37,13 +38,17 @@ struct link {
 	char no_shell[512]; /* what there was to say of the shell, or "" */
 	unsigned generation;
 	struct master masters[MASTERS_MAX];
-	int count;              /* masters of this generation */
-	bool full[MASTERS_MAX]; /* that has no room for a channel */
-	int64_t alone;          /* when a further login last failed */
-	unsigned busy;          /* shells that were taken */
-	struct lease *lease;    /* or NULL */
-	bool doubted;           /* it failed; shells may well be alive */
-	struct shell *idle;     /* ready or about to be */
+	int count;                   /* masters of this generation */
+	bool full[MASTERS_MAX];      /* that has no room for a channel */
+	bool elsewhere[MASTERS_MAX]; /* on another machine than the lease */
+	int64_t alone;               /* when a further login last failed */
+	unsigned busy;               /* shells that were taken */
+	unsigned waiting;            /* calls that wait for one */
+	bool wanted;                 /* another process has no session at all */
+	int64_t asked;               /* when we had none, and said so */
+	struct lease *lease;         /* or NULL */
+	bool doubted;                /* it failed; shells may well be alive */
+	struct shell *idle;          /* ready or about to be */
 	unsigned idle_count;
 	unsigned marks;
 	int64_t proven; /* when the far side last answered */
@@ -71,9 +76,6 @@ int link_connect(struct link *l, const struct until *until, struct err *err);
 int link_revive(struct link *l, const struct until *until, bool always,
     struct err *err);
 
-/* All the masters there may be (for now), and no room on any. */
-bool link_full(const struct link *l);
-
 /* A further shell, or NULL with ERR_LIMIT if the server allows none; with
  * "grow" on a further connection, if need be. */
 struct shell *link_more(struct link *l, bool grow, const struct until *until,
@@ -90,6 +92,12 @@ void link_keep(struct link *l, struct shell *s);
 int link_prove(struct link *l, const struct until *until, bool always,
     struct err *err);
 
+/* Did bytes of a transfer move of late? */
+bool link_is_moving(const struct link *l);
+
+/* As it is without a login. */
+void link_reset(struct link *l);
+
 /* Drop what hangs on the masters of this generation; and if the link is dead,
  * so that nobody finds it again. */
 void link_let_go(struct link *l);
@@ -97,6 +105,37 @@ void link_give_up(struct link *l);
 
 /* The sentence about a shell that did not come up. */
 int link_no_shell(const struct link *l, struct err *err);
+
+/* All the masters there may be (for now), and no room on any; or none that is
+ * for us, as long as another process has none. */
+bool link_full(const struct link *l);
+
+/* We have no session to wait for; let other processes know. */
+void link_want(struct link *l);
+
+/* The sentence about a session that is refused. */
+int link_no_room(const struct link *l, struct err *err);
+
+/* Without the lock, by the connecting thread: only it changes masters. */
+
+/* Log in as this master: a further one, or in place of one that is gone. */
+int link_log_in(struct link *l, int number, const struct until *until,
+    struct err *err);
+
+/* A master that may have room for a channel, or -1: a further one, if there is
+ * none and "grow" is set.  Note it when it turns out to have none. */
+int link_roomy(struct link *l, bool grow, const struct until *until,
+    struct err *err);
+void link_note_full(struct link *l, int master);
+
+/* Was a limit that was hit the want of room?  There are others. */
+bool link_lacks_room(struct link *l);
+
+/* A shell, or a session of SFTP, where there is room. */
+struct shell *link_open_shell(struct link *l, bool grow,
+    const struct until *until, struct err *err);
+struct sftp *link_open_sftp(struct link *l, const struct until *until,
+    struct err *err);
 
 /* Look after the link from now on; end that again (without the lock). */
 void keeper_start(struct link *l);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -20,6 +22,9 @@
 /* A living master answers at once. */
 #define ALIVE_MS 2000
 #define LOCK_STEP_MS 20
+
+/* For so long it counts that somebody wants a session. */
+#define WANTED_S 2
 
 void
 master_free(struct master *m)
@@ -38,12 +43,11 @@ beside(const struct master *m, const char *end)
 }
 
 static int
-alive(const char *path, const struct until *until, struct err *err)
+alive(struct master *m, const struct until *until, struct err *err)
 {
 	struct until soon = until_within(until, ALIVE_MS);
-	pid_t pid;
 
-	return mux_alive(path, &pid, &soon, err);
+	return mux_alive(m->path, &m->pid, &soon, err);
 }
 
 /*
@@ -80,6 +84,7 @@ static bool
 adopt(struct master *m, const struct sandbox *sb, const char *dir,
     const struct until *until)
 {
+	struct master own = { .theirs = true };
 	struct login_target t;
 	struct err err;
 	bool found;
@@ -91,12 +96,13 @@ adopt(struct master *m, const struct sandbox *sb, const char *dir,
 		return false;
 	if (login_target(&t, sb, dir, until, &err) == -1)
 		return false;
-	found = t.control != NULL && fs_own_socket(t.control) &&
-	    alive(t.control, until, &err) == 0;
+	found = t.control != NULL && fs_own_socket(t.control);
 	if (found) {
-		free(m->path);
-		m->path = xstrdup(t.control);
-		m->theirs = true;
+		own.path = xstrdup(t.control);
+		found = alive(&own, until, &err) == 0;
+		master_free(found ? m : &own);
+		if (found)
+			*m = own;
 	}
 	login_target_free(&t);
 	return found;
@@ -123,7 +129,7 @@ start(struct master *m, const struct sandbox *sb, const char *dir,
 			backoff_note(fail, err);
 	}
 	free(fail);
-	if (rc == 0 && alive(m->path, until, err) == -1)
+	if (rc == 0 && alive(m, until, err) == -1)
 		rc = err_wrap(err, "logged in to %s, but", sb->name);
 	return rc;
 }
@@ -142,14 +148,14 @@ master_ensure(struct master *m, const struct sandbox *sb, int number,
 		return -1;
 	sshconf_name(sb, name);
 	m->path = xasprintf("%s/%s.%d", dir, name, number);
-	rc = alive(m->path, until, err);
-	if (rc == -1 && err->code != ERR_CANCELLED) {
+	rc = alive(m, until, err);
+	if (rc == -1 && until_check(until, err) == 0) {
 		lock_path = beside(m, "lock");
 		fd = lock(lock_path, until, err);
 		free(lock_path);
 		if (fd != -1) {
-			rc = alive(m->path, until, err);
-			if (rc == -1)
+			rc = alive(m, until, err);
+			if (rc == -1 && until_check(until, err) == 0)
 				rc = start(m, sb, dir, until, err);
 			if (rc == -1 && number == 0 && explain_refused(err) &&
 			    adopt(m, sb, dir, until))
@@ -175,6 +181,42 @@ master_try_again(const struct sandbox *sb)
 	free(dir);
 }
 
+void
+master_want(const struct master *m)
+{
+	char *path;
+	int fd;
+
+	if (m->theirs)
+		return; /* what is beside it is not ours */
+	path = beside(m, "want");
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd != -1) {
+		futimens(fd, NULL);
+		close(fd);
+	}
+	free(path);
+}
+
+bool
+master_wanted(const struct master *m)
+{
+	struct timespec now;
+	struct stat st;
+	time_t age;
+	char *path;
+	bool there;
+
+	if (m->theirs)
+		return false;
+	path = beside(m, "want");
+	there = stat(path, &st) == 0;
+	free(path);
+	clock_gettime(CLOCK_REALTIME, &now);
+	age = there ? now.tv_sec - st.st_mtime : -1;
+	return age >= 0 && age <= WANTED_S; /* or a clock was set */
+}
+
 static void
 tell(const struct master *m, enum mux_type what)
 {
@@ -187,7 +229,13 @@ tell(const struct master *m, enum mux_type what)
 void
 master_retire(const struct master *m)
 {
+	struct until soon = until_in(ALIVE_MS);
+	struct err err;
+	pid_t now;
+
 	if (m->theirs)
+		return;
+	if (mux_alive(m->path, &now, &soon, &err) == 0 && now != m->pid)
 		return;
 	tell(m, MUX_STOP_LISTENING);
 	unlink(m->path);
@@ -196,8 +244,8 @@ master_retire(const struct master *m)
 void
 master_end(const struct master *m)
 {
-	static const char *const ends[] = { "lock", "fail", "conf", "look",
-		"pin", "log", NULL };
+	static const char *const ends[] = { "lock", "fail", "want", "conf",
+		"look", "pin", "log", NULL };
 	char *path;
 	size_t i;
 

@@ -10,6 +10,7 @@
 #define SSH_MASTER_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "base/until.h"
@@ -20,6 +21,7 @@
 
 struct master {
 	char *path;  /* its control socket */
+	pid_t pid;   /* its process */
 	bool theirs; /* the user's own: not ours to end */
 	/* What the login had to say, once: "" or the new host key. */
 	char new_key[256];
@@ -38,8 +40,17 @@ void master_free(struct master *m);
  * asks who wants to know. */
 void master_try_again(const struct sandbox *sb);
 
+/*
+ * Processes that share the masters of a sandbox share their sessions as well.
+ * One that has none at all says that it wants one, again and again while it
+ * waits; the others see it, and give back what they can do without.
+ */
+void master_want(const struct master *m);
+bool master_wanted(const struct master *m);
+
 /* Let nobody find it any more; sessions on it live on.  For a master whose
- * link does not answer. */
+ * link does not answer; one that another process has started in its place is
+ * left alone. */
 void master_retire(const struct master *m);
 
 /* End it, with its sessions and its files. */

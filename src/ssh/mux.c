@@ -200,10 +200,9 @@ open_socket(const char *path, struct err *err)
 		return err_set(err, ERR_LIMIT,
 		    "control socket path is too long: %s", path);
 	memcpy(sa.sun_path, path, strlen(path) + 1);
-	fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd == -1)
 		return err_sys(err, "cannot make a socket");
-	fcntl(fd, F_SETFD, FD_CLOEXEC);
 	/* A master that is stopped and has many waiting would block us. */
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0)

@@ -36,6 +36,16 @@ static const char hide[] =
 	"unset RSMCP_V_$RSMCP_L\"; done; unset RSMCP_L RSMCP_V; "
 
 /*
+ * I: which machine this is, in a word.  Containers share the boot of a host,
+ * and clones a name.
+ */
+#define MACHINE                                               \
+	"I=-; [ ! -r /proc/sys/kernel/random/boot_id ] || { " \
+	"read -r I </proc/sys/kernel/random/boot_id; "        \
+	"read -r x </proc/sys/kernel/hostname; "              \
+	"I=$I-${x%%[!A-Za-z0-9._-]*}; }; "
+
+/*
  * The waiter, for bash 4.2 and newer.  $1 command shell, $2 token, $3 is 0 if
  * orphans of its children come to it (subreaper).
  *
@@ -49,9 +59,10 @@ static const char hide[] =
  */
 static const char waiter[] =
     "unset RSMCP_WAITER; exec 5<&0 7>&2 8<> <(:) 2>&8 </dev/null; wait; "
-    "f=/proc/$$/task/$$/children; [ -r $f ] || f=/dev/null; "
+    "f=/proc/$$/task/$$/children; [ -r $f ] || f=/dev/null; " MACHINE
     "echo \"$2 bash $3 "
-    "$([ \"$-$BASH_ENV$(declare -F)\" = hBc ]; echo $?) ${f#/dev/null}\"; "
+    "$([ \"$-$BASH_ENV$(declare -F)\" = hBc ]; echo $?) "
+    "$I ${f#/dev/null}\"; "
     "while IFS=\" \" read -r -u 5 N M L; do "
     "RSMCP_CALL=$M setsid bash --norc -c \"$1\" "
     "<&5 2>&7 5<&- 7>&-; s=$?; g=; k=; "
@@ -115,8 +126,8 @@ static const char command_shell[] =
 static const char plain_waiter[] =
     "unset RSMCP_WAITER; exec 5<&0 6>&1 7>&2 2>/dev/null </dev/null; "
     "f=/proc/$$/task/$$/children; [ -r $f ] || f=/dev/null; "
-    "case $3 in bash) k=plain;; *) k=sh;; esac; "
-    "echo \"$2 $k $5 1 ${f#/dev/null}\" >&6; "
+    "case $3 in bash) k=plain;; *) k=sh;; esac; " MACHINE
+    "echo \"$2 $k $5 1 $I ${f#/dev/null}\" >&6; "
     "IFS=\" \" read -r N M L <&5; "
     "RSMCP_CALL=$M $4 $3 -c \"$1\" <&5 >&6 2>&7 5<&- 6>&- 7>&-; s=$?; k=; "
     "read -r k <$f; "
@@ -208,7 +219,8 @@ script_shell(struct buf *out, const char *token, const char *mark)
  * m() lists the living members.  A process that bears another mark of the
  * link is another command's, though it may be a child of the same waiter: the
  * next command shell is already waiting there.  c() is a clock, w() a nap.
- * g() prints "/proc/PID/..." of those that have a word in their environment.
+ * g() prints "/proc/PID/..." of those that have a word in their environment, or
+ * one of several, each in a line.
  * A grep that stops at NUL (busybox) is of no use for environments as they are;
  * strings looks at all of them in one process, where it is there.
  */
@@ -219,11 +231,12 @@ const char script_kill[] =
     "then g() { strings -f -n 6 /proc/[0-9]*/environ | grep -F -e \"$1\"; }; "
     "else g() { for f in /proc/[0-9]*; do tr \"\\000\" \"\\n\" <$f/environ | "
     "grep -qF -e \"$1\" && echo $f/; done; }; fi 2>/dev/null; "
-    "n() { g \"RSMCP_${3:-CALL}=$1\" 2>/dev/null | "
+    "n() { g \"$1\" 2>/dev/null | "
     "sed \"s|^/proc/\\([0-9]*\\)/.*|$2 \\1|\"; }; "
-    "m() { { n \"$M\" m; n \"$P\" o; "
-    "for x in $X; do n \"$x\" x; done; for x in $Y; do echo \"y $x\"; done; "
-    "[ -z \"$W\" ] || n \"$P\" w WAITER; "
+    "m() { { n \"RSMCP_CALL=$M\" m; n \"RSMCP_CALL=$P\" o; "
+    "[ -z \"$X\" ] || n \"`printf 'RSMCP_CALL=%s\\n' $X`\" x; "
+    "for x in $Y; do echo \"y $x\"; done; "
+    "[ -z \"$W\" ] || n \"RSMCP_WAITER=$P\" w; "
     "cat /proc/[0-9]*/stat 2>/dev/null; } | "
     "awk -v a=\"$A\" -v b=\"$B\" -v me=\"$z\" -v h=\"$W\" "
     "'$1==\"m\" {i[$2]=1; next} $1==\"o\" {o[$2]=1; next} "
@@ -318,8 +331,8 @@ static const char lease_text[] =
     "read -r $o -N $n q; s=$?; c=$c$q; "
     "[ $s = 0 ] || y $s || return 1; done; };; "
     "*) e() { c=`dd bs=1 count=$1; echo x`; c=${c%x}; "
-    "[ `printf %s \"$c\" | wc -c` -eq $1 ]; };; esac; "
-    "echo \"$T\"; P=$M; X=; Y=; l=; t; i=$u; set -f; "
+    "[ `printf %s \"$c\" | wc -c` -eq $1 ]; };; esac; " MACHINE
+    "echo \"$T $I\"; P=$M; X=; Y=; l=; t; i=$u; set -f; "
     "while :; do IFS= read -r $o q; s=$?; l=$l$q; "
     "if y $s; then continue; fi; "
     "[ $s = 0 ] || break; set -- $l; q=$1 a=$2 b=$3 s=$4 f=$5 g=$6; set --; "
@@ -329,7 +342,7 @@ static const char lease_text[] =
     "d) e $b || break; eval \"$c\";; "
     "x) e $b || break; "
     "( trap - HUP PIPE; exec </dev/null; set +f; unset -f t y e; "
-    "unset T K E M S P X Y Z o l i u; "
+    "unset T K E M S P X Y Z I o l i u x; "
     "A=\"x $a \"; trap 'echo \"$A\"' 0; eval \"$c\" ) & ;; "
     "k) ( exec </dev/null; set +f; M=$b A=$s B=$f G=$g W= X= Y=; eval \"$K\"; "
     "echo \"k $a `eval \"$E\"`\" ) & ;; esac; done; "

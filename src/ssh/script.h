@@ -21,6 +21,9 @@ void script_shell(struct buf *out, const char *token, const char *mark);
 
 /* The header of a command has this many bytes, for bash; elsewhere it is a
  * line. */
+/* What the far side says to tell machines apart: one word, cut off there. */
+#define MACHINE_MAX 120
+
 #define SCRIPT_HEADER 64
 
 /* Text that ends processes, and text that names what it left; script.c tells

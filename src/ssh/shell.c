@@ -113,7 +113,7 @@ shell_open(const char *socket, const char *mark, const struct until *until,
 	return NULL;
 }
 
-/* "bash 0 0 /proc/1/task/1/children" */
+/* "bash 0 0 MACHINE /proc/1/task/1/children" */
 static void
 take_greeting(struct shell *s, const char *text)
 {
@@ -122,7 +122,8 @@ take_greeting(struct shell *s, const char *text)
 	int reaper = -1, clean = -1, n = 0;
 
 	/* NOLINTNEXTLINE(cert-err34-c): a bad number reads as "no" */
-	sscanf(text, "%15s %d %d %n", tier, &reaper, &clean, &n);
+	sscanf(text, "%15s %d %d %119s %n", tier, &reaper, &clean, s->machine,
+	    &n);
 	children = n > 0 && text[n] == '/';
 	s->subreaper = reaper == 0 && children;
 	s->clean = clean == 0;

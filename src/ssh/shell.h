@@ -13,6 +13,7 @@
 #include "base/until.h"
 #include "ssh/capture.h"
 #include "ssh/channel.h"
+#include "ssh/script.h"
 
 #define MARK_MAX 48
 
@@ -43,7 +44,8 @@ struct shell {
 	int64_t ahead;    /* its clock less ours, in ms; too small if the ready
 	                   * line was read late, never too large */
 	int64_t opened;   /* our clock */
-	int master;       /* on which of the link's masters */
+	char machine[MACHINE_MAX];
+	int master;          /* on which of the link's masters */
 	unsigned generation; /* of the link */
 	struct shell *next;
 };

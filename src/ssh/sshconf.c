@@ -7,6 +7,9 @@
 
 #include "base/str.h"
 
+/* A master that waits for its first session, on a busy machine. */
+#define FIRST_USE_S 2
+
 /*
  * A value in a configuration file: quoted, since it may hold blanks.  Where
  * ssh expands %-tokens, a percent sign is doubled.
@@ -230,8 +233,9 @@ sshconf_master(const struct sandbox *sb, const char *file, const char *socket,
 	json_t *argv = json_array();
 	char persist[64];
 
+	/* ssh counts in whole seconds, and from the login on. */
 	snprintf(persist, sizeof(persist), "ControlPersist=%d",
-	    sb->control_persist_s);
+	    sb->control_persist_s + FIRST_USE_S);
 	add(argv, "ssh");
 	add(argv, "-F");
 	add(argv, file);

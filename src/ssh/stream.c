@@ -69,7 +69,7 @@ tell_moved(struct stream *s)
 	if (now - s->told < TELL_MS)
 		return;
 	s->told = now;
-	link_moved(s->link);
+	link_moved(s->link, s->shell);
 }
 
 /* Bytes were taken, as was waited for. */

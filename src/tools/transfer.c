@@ -378,7 +378,7 @@ make_pair(int pair[2], struct err *err)
 {
 	int low[2], i;
 
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, low) == -1)
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, low) == -1)
 		return err_sys(err, "cannot make a pair of sockets");
 	for (i = 0; i < 2; i++) {
 		pair[i] = fcntl(low[i], F_DUPFD_CLOEXEC, ABOVE);

@@ -4,6 +4,7 @@ Its text is taken from one that runs; then there is no network.
 """
 
 import os
+import pathlib
 import secrets
 import shutil
 import signal
@@ -47,7 +48,9 @@ class Lease:
             [*argv, "-c", text], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, bufsize=0, start_new_session=True,
             env={**env, "M": self.mark[:-2]})
-        assert self.line() == env["T"]
+        boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text()
+        assert self.line() == "%s %s-%s" % (env["T"], boot.strip(),
+                                            os.uname().nodename)
 
     def line(self):
         return self.process.stdout.readline().decode().rstrip("\n")

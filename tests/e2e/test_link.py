@@ -6,6 +6,7 @@ processes.
 """
 
 import collections
+import concurrent.futures
 import os
 import pathlib
 import random
@@ -15,6 +16,7 @@ import shutil
 import signal
 import socket
 import stat
+import struct
 import threading
 import time
 
@@ -114,6 +116,40 @@ def test_one_of_two_masters_is_lost(new_agent, new_sshd, home, how, which):
         assert any(whole), ended
     for n, result in enumerate(ended):
         assert whole[n] or result["command_state"] == "may_be_running", result
+
+
+TWO_MACHINES = """#!/bin/sh
+port=${SSH_CONNECTION#* }
+port=${port%%%% *}
+echo $port >%(first)s.$$
+ln %(first)s.$$ %(first)s 2>/dev/null
+read -r first <%(first)s
+[ $first = $port ] && exec sh -c "$SSH_ORIGINAL_COMMAND"
+exec unshare --uts sh -c 'hostname elsewhere; exec sh -c "$1"' sh \\
+    "$SSH_ORIGINAL_COMMAND"
+"""
+
+
+@needs_root
+def test_a_further_login_leads_to_another_machine(new_agent, new_sshd, tag,
+                                                  tmp_path):
+    """Behind one name there may be several.  The lease is on one of them, and
+    could end nothing on another."""
+    script = tmp_path / "machines"
+    script.write_text(TWO_MACHINES % {"first": tmp_path / "first"})
+    script.chmod(0o755)
+    server = new_sshd("MaxSessions 2", "ForceCommand %s" % script)
+    agent = new_agent(server.entry())
+    here = agent.good("uname -n")
+    assert here != "elsewhere\n"
+    long = agent.begin("sleep %s" % tag, timeout_s=4)
+    tag.runs()
+    others = [agent.begin("uname -n") for _ in range(5)]
+    rsmcp.until("there is another login", lambda: server.logins_ever() > 1)
+    assert agent.end(long)["kill_verified"] is True
+    tag.ends(within=END_S)
+    for call in others:
+        assert agent.end(call)["stdout"] == here
 
 
 def test_more_calls_than_descriptors_are_allowed_at_first(new_agent, sshd):
@@ -227,6 +263,63 @@ def test_two_servers_with_few_sessions(new_agent, new_sshd, sessions):
     assert server.connections_ever() <= 4
 
 
+@pytest.mark.parametrize("logins", [4, 1])
+def test_the_last_of_several_servers_gets_its_share(new_agent, new_sshd,
+                                                    logins):
+    """Few sessions for three servers: who has some to spare gives them, and
+    nobody keeps one that is of no use alone."""
+    server = new_sshd("MaxSessions %d" % (1 if logins == 4 else 2))
+    servers = [new_agent(server.entry()) for _ in range(3)]
+    servers[0].good("true")
+    if logins == 1:
+        server.stop_listening()
+    for n in (1, 2, 0):
+        assert servers[n].good("echo %d" % n) == "%d\n" % n
+
+
+def test_a_master_in_the_place_of_another_is_left_alone(new_agent, sshd,
+                                                        home):
+    """One server has logged in again; the other finds out later that the link
+    they had is gone, and takes the new one."""
+    one, two = new_agent(sshd.entry()), new_agent(sshd.entry())
+    for agent in (one, two):
+        agent.good("true")
+    assert sshd.logins_ever() == 1
+    [master] = home.masters()
+    os.kill(master, signal.SIGKILL)
+    rsmcp.until("it is gone", lambda: rsmcp.gone(master))
+    for agent in (two, one, two):
+        assert agent.good("echo on") == "on\n"
+    assert sshd.logins_ever() == 2
+
+
+def test_a_server_that_is_busy_lets_another_in(new_agent, new_sshd):
+    """It has all sessions, and always more calls than it can serve."""
+    server = new_sshd("MaxSessions 1")
+    one, two = new_agent(server.entry()), new_agent(server.entry())
+
+    def begin():
+        return one.begin("sleep 0.2; echo hi")
+
+    def good(call):
+        assert one.end(call).get("stdout") == "hi\n", one.end(call)
+
+    calls = [begin() for _ in range(12)]
+    rsmcp.until("it has all there are",
+                lambda: server.connections_ever() == 4)
+    rsmcp.until("they are served", lambda: any(map(one.over, calls)))
+    other = two.begin("echo 2")
+    while not two.over(other):
+        for n, call in enumerate(calls):
+            if one.over(call):
+                good(call)
+                calls[n] = begin()
+        time.sleep(0.01)
+    assert two.end(other).get("stdout") == "2\n", two.end(other)
+    for call in calls:
+        good(call)
+
+
 def test_several_sandboxes_on_one_master(new_agent, sshd, tmp_path):
     """Entries that differ in nothing of the login share it."""
     agent = new_agent(*[sshd.entry("box%d" % n, workdir=str(tmp_path))
@@ -292,10 +385,51 @@ def test_a_master_is_in_a_session_of_its_own(home, agent):
 
 def test_masters_go_when_nobody_needs_them(home, sshd):
     entry = sshd.entry(control_persist_s=1)
-    assert home.call("exec_bash", [entry], command="true")["exit_code"] == 0
+    for _ in range(2):
+        result = home.call("exec_bash", [entry], command="true")
+        assert result.get("exit_code") == 0, result
+        rsmcp.until("the master is gone", lambda: not home.masters())
+        assert not home.sockets()
+
+
+def packet(*numbers):
+    """As the protocol of control sockets has them."""
+    return struct.pack(">%dI" % (len(numbers) + 1), 4 * len(numbers), *numbers)
+
+
+def is_there_for_one_question(path):
+    """A master that says that it is alive, and then is gone."""
+    hello, alive, is_alive = 1, 0x10000004, 0x80000005
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        with listener.accept()[0] as conn:
+            conn.sendall(packet(hello, 4))
+            asked = conn.recv(4096)
+            while len(asked) < 24:
+                asked += conn.recv(4096)
+            kind, number = struct.unpack(">II", asked[-8:])
+            assert kind == alive
+            path.unlink()
+            listener.close()
+            conn.sendall(packet(is_alive, number, os.getpid()))
+            conn.recv(1)
+
+
+def test_a_master_that_ends_when_it_is_found(home, sshd):
+    """The others that waited for it are gone, and so is it: a new one."""
+    entry = sshd.entry(control_persist_s=1)
+    agent = agents.Agent(home, entry)
+    agent.good("true")
+    path, = home.sockets()
+    agent.leave()
     rsmcp.until("the master is gone", lambda: not home.masters())
-    assert not home.sockets()
-    assert home.call("exec_bash", [entry], command="true")["exit_code"] == 0
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        master = pool.submit(is_there_for_one_question, path)
+        rsmcp.until("it listens", path.exists)
+        assert agents.Agent(home, entry).good("echo hi") == "hi\n"
+        master.result(0)
+    assert sshd.connections_ever() == 2
 
 
 def test_two_servers_share_a_master(home, new_agent, sshd, tag):
@@ -480,6 +614,34 @@ def test_a_command_that_is_lost_casts_doubt_on_the_link(agent, sshd):
     assert sshd.logins_ever() == 2
 
 
+@needs_root
+def test_a_shell_that_comes_up_after_its_link_was_replaced(
+        new_agent, sshd, account, new_tag):
+    """Nothing runs there: its lease is gone, and nobody would end it."""
+    slow, tag = account.home / "slow", new_tag()
+    (account.home / ".bashrc").write_text(
+        "[ ! -e %s ] || sleep 5\n" % slow)
+    agent = new_agent(sshd.entry(user=account.name))
+    agent.good("true")
+    time.sleep(1)               # three shells are ready, and taken
+    slow.touch()
+    calls = [agent.begin("echo begun; sleep 1; kill -KILL $PPID",
+                         token="t%d" % n) for n in range(3)]
+    for n in range(3):
+        rsmcp.until("all run", lambda: agent.progress.get("t%d" % n))
+    late = agent.begin("sleep %s" % tag, timeout_s=1)
+    time.sleep(0.5)             # its shell is on its way
+    slow.unlink()
+    os.kill(lease_of(sshd), signal.SIGKILL)
+    for call in calls:
+        is_lost(agent.end(call))
+    assert agent.good("echo hi") == "hi\n"      # on a new link
+    result = agent.end(late)
+    assert result.get("kill_verified") in (True, "by_marker"), result
+    assert not tag.pids()
+    assert sshd.logins_ever() == 2
+
+
 def test_a_poll_under_which_the_link_dies_is_repeated(agent, sshd):
     """Once, and on a new link: all shells of the old one are dying."""
     started = agent.run("sleep 600", tool="exec_bash_background",
@@ -523,9 +685,9 @@ def test_killed_sshd_under_a_silent_command(agent, sshd, tag, tmp_path):
 def test_cut_in_the_middle_of_output(agent, sshd, tag):
     """What came is kept, also of a flood."""
     flood = agent.begin("echo first; sleep %s & yes" % tag)
-    slow = agent.begin("while :; do echo line; sleep 0.05; done")
+    slow = agent.begin("while :; do echo line; sleep 0.05; done", token="t")
     tag.runs()
-    time.sleep(0.3)
+    rsmcp.until("some of it has come", lambda: agent.progress.get("t"))
     sshd.cut()
     result = agent.end(flood, timeout=5 * SLOW)
     is_lost(result)
@@ -571,7 +733,7 @@ def lease_of(sshd):
     """The process that is the lease, the first of those that look like it:
     what it forks does for a moment."""
     return [pid for pid, _ in ssh_servers.descendants(sshd.process.pid)
-            if b'echo "$T"; P=$M' in ssh_servers.words_of(pid)][0]
+            if b'echo "$T $I"; P=$M' in ssh_servers.words_of(pid)][0]
 
 
 def test_the_lease_outlives_an_answer_that_nobody_hears(home, agent, sshd,

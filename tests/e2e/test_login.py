@@ -598,7 +598,7 @@ def test_ssh_config_made_for_a_terminal(home, sshd, tmp_path):
 @pytest.fixture
 def by_hand(home, sshd):
     """Somebody's own connection, by a login that only a person can do (here:
-    with a key that the ssh config does not name)."""
+    with a key that the ssh config does not name). Tells its process."""
     socket_path = home.home / ".ssh" / "cm"
     ssh_config(home, "Host work\nHostName 127.0.0.1\nPort %d\nUser %s\n"
                "ControlPath %s\n" % (sshd.port, sshd.user, socket_path))
@@ -606,7 +606,12 @@ def by_hand(home, sshd):
     run(*ssh, "-i", sshd.key, "-o", "StrictHostKeyChecking=no", "-o",
         "UserKnownHostsFile=/dev/null", "-M", "-N", "-f", "work")
     check = [*ssh, "-O", "check", "work"]
-    yield lambda: subprocess.run(check, capture_output=True).returncode == 0
+
+    def master():
+        said = subprocess.run(check, capture_output=True, text=True).stderr
+        found = re.search(r"pid=(\d+)", said)
+        return int(found[1]) if found else None
+    yield master
     subprocess.run([*ssh, "-O", "exit", "work"], capture_output=True)
 
 
@@ -627,7 +632,9 @@ def test_connection_made_by_hand(home, sshd, by_hand):
 def test_connection_made_by_hand_is_lost(home, sshd, by_hand):
     server = home.server([{"host": "work"}])
     works(home.ask(server, "exec_bash", command="echo hi"))
+    master = by_hand()
     sshd.cut()
+    until("the master noticed", lambda: gone(master))
     fails(home.ask(server, "exec_bash", command="echo hi"),
           "refused the login", "accepts: .*publickey")
 

@@ -195,6 +195,19 @@ def test_one_session_a_connection(new_agent, new_sshd, tmp_path):
     same(box.here, box.there)
 
 
+def test_more_calls_than_sessions(new_agent, new_sshd, tmp_path):
+    server = new_sshd("ForceCommand internal-sftp", "MaxSessions 1")
+    box = Jail(new_agent(server.entry()), tmp_path, server)
+    for n in range(400):        # so that they take a while
+        write(box.there / ("%d" % n) / "f", "1")
+    calls = [box.agent.begin(None, tool="list_remote_files", recursive=True,
+                             remote_path=str(box.there), max_entries=1000)
+             for _ in range(16)]
+    for call in calls:
+        result = box.agent.end(call)
+        assert len(result.get("entries", ())) == 800, result
+
+
 def test_a_link_that_died_is_replaced(box, home):
     """Nobody notices."""
     write(box.there / "f", "1")

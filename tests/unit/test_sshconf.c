@@ -197,7 +197,7 @@ list_is(const json_t *list, const char *const *want)
 	(const char *const[])                                                \
 	{                                                                    \
 		"ssh", "-F", "/conf", "-M", "-N", "-T", "-S", "/sock", "-o", \
-		    "ControlPersist=600", __VA_ARGS__, "--", "gpu1", NULL    \
+		    "ControlPersist=602", __VA_ARGS__, "--", "gpu1", NULL    \
 	}
 
 static void
@@ -212,7 +212,7 @@ static void
 a_host_alone_leaves_the_rest_to_ssh(void **state)
 {
 	static const char *const want[] = { "ssh", "-F", "/conf", "-M", "-N",
-		"-T", "-S", "/sock", "-o", "ControlPersist=600", "--", "gpu1",
+		"-T", "-S", "/sock", "-o", "ControlPersist=602", "--", "gpu1",
 		NULL };
 
 	(void)state;
@@ -426,7 +426,7 @@ how_long_a_master_stays_is_told(void **state)
 	sb.control_persist_s = 86400;
 	argv = sshconf_master(&sb, "/conf", "/sock", &nothing);
 	assert_string_equal(json_string_value(json_array_get(argv, 9)),
-	    "ControlPersist=86400");
+	    "ControlPersist=86402");
 }
 
 /* --- names ---------------------------------------------------------------- */
