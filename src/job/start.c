@@ -434,13 +434,33 @@ find_once(struct link *link, const struct job_start *j, struct job_handle *h,
 	return 0;
 }
 
+/* A start on its way: from "last" on, by the clock of that machine, it is
+ * refused. */
+struct sending {
+	struct buf script, common, answer;
+	int64_t last;
+	char machine[MACHINE_MAX];
+	enum link_ran ran;
+};
+
+/* Is it sure that nothing of it will show any more?  Another machine has
+ * another clock, and may see a shared home late. */
+static bool
+is_over(struct link *link, const struct sending *s)
+{
+	char machine[MACHINE_MAX];
+
+	link_machine(link, machine);
+	return strcmp(machine, s->machine) == 0 &&
+	    link_far_clock(link) / 1000 > s->last + SHOW_S;
+}
+
 /*
- * The reply was lost.  The start may still be on its way; from "last" on it is
- * refused, so only then it is sure that there was none.
+ * The reply was lost.  The start may still be on its way.
  */
 static int
 find_again(struct link *link, const struct job_start *j, struct job_handle *h,
-    int64_t last, const struct until *until)
+    const struct sending *s, const struct until *until)
 {
 	struct until limit = until_within(until, FIND_MS), step;
 	struct err err;
@@ -450,9 +470,9 @@ find_again(struct link *link, const struct job_start *j, struct job_handle *h,
 		rc = find_once(link, j, h, &limit);
 		if (rc == 0 || until_check(&limit, &err) == -1)
 			return rc == 0 ? 0 : -1;
-		if (rc == 1 && last == 0)
+		if (rc == 1 && s->last == 0)
 			return -1;
-		if (rc == 1 && link_far_clock(link) / 1000 > last + SHOW_S)
+		if (rc == 1 && is_over(link, s))
 			return 1;
 		step = until_within(&limit, FIND_STEP_MS);
 		until_poll(&step, NULL, 0, &err);
@@ -461,9 +481,9 @@ find_again(struct link *link, const struct job_start *j, struct job_handle *h,
 
 static int
 lost_reply(struct link *link, const struct job_start *j, struct job_handle *h,
-    int64_t last, const struct until *until, struct err *err)
+    const struct sending *s, const struct until *until, struct err *err)
 {
-	switch (find_again(link, j, h, last, until)) {
+	switch (find_again(link, j, h, s, until)) {
 	case 0:
 		return 0;
 	case 1:
@@ -476,13 +496,6 @@ lost_reply(struct link *link, const struct job_start *j, struct job_handle *h,
 		    j->name);
 	}
 }
-
-/* A start on its way. */
-struct sending {
-	struct buf script, common, answer;
-	int64_t last;
-	enum link_ran ran;
-};
 
 /* A link that has died is made anew first, which takes as long as it takes. */
 static int
@@ -499,6 +512,7 @@ send_once(struct link *link, struct sending *s, const struct until *until,
 	buf_init(&text, SIZE_MAX);
 	buf_add(&text, s->script.data, s->script.len);
 	s->last = not_after(link);
+	link_machine(link, s->machine);
 	job_text_set_number(&text, "T", s->last);
 	buf_adds(&text, "job_start\n");
 	script.text = text.data;
@@ -561,7 +575,7 @@ job_start(struct link *link, const struct job_start *j, struct job_handle *h,
 		rc = job_answer_parse(h, s.answer.data, !str_blank(j->key),
 		    link_sandbox(link)->name, err);
 	else if (s.ran == LINK_SENT)
-		rc = lost_reply(link, j, h, s.last, until, err);
+		rc = lost_reply(link, j, h, &s, until, err);
 	buf_free(&s.script);
 	buf_free(&s.common);
 	buf_free(&s.answer);

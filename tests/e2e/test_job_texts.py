@@ -529,6 +529,38 @@ def test_start_that_comes_too_late(host):
     host.over()
 
 
+def odd_mkdir(tmp_path, text):
+    """All programs, and a mkdir that does something else first."""
+    path = agents.programs(tmp_path / "bin", "mkdir")
+    (path / "mkdir").write_text("#!/bin/sh\n%s\nexec %s \"$@\"\n"
+                                % (text, shutil.which("mkdir")))
+    (path / "mkdir").chmod(0o755)
+    return path
+
+
+def test_start_that_is_kept_waiting(new_host, tmp_path):
+    """As by a disk that does not answer.  It came in time, but was given up."""
+    path = odd_mkdir(tmp_path, 'case $* in */r1) sleep 5;; esac')
+    host = new_host(path=path)
+    said = host.start("j", "echo no >~/no", T=uptime() + 1)
+    assert said[0] == "bad" and "too long" in " ".join(said), said
+    assert not (host.jobs / "j" / "r1").exists()
+    assert not (host.home / "no").exists()
+
+
+def test_key_of_a_start_that_failed_is_free(new_host, tmp_path):
+    """Also when another job has got its place."""
+    path = odd_mkdir(tmp_path, 'case $* in */r1) [ -e ~/fine ] || '
+                     '%s -p "$2/wait";; esac' % shutil.which("mkdir"))
+    host = new_host(path=path)
+    assert host.start("j", "true", K="one")[0] == "bad"
+    (host.home / "fine").touch()
+    assert host.start("j", "true", K="two")[0] == "ok"
+    host.over()
+    assert host.start("i", "true", K="one")[0] == "ok"
+    host.over("i")
+
+
 def test_working_directory(host):
     (host.home / "a b; echo").mkdir()
     for given, expected in [("", host.home), ("~", host.home),

@@ -117,7 +117,7 @@ st() {
 orphans() {
 	o=0 i=
 	[ ! -f "$1/id" ] || read -r i x <"$1/id"
-	if [ -z "$i" ] || [ ! -d /proc/1 ]; then
+	if [ -z "$i" ] || [ ! -r /proc/self/stat ]; then
 		return
 	elif printf 'a\000b' | grep -qF b; then
 		o=$(grep -lsF -e "RSMCP_CALL=job.$i." /proc/[0-9]*/environ | wc -l)

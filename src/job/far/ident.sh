@@ -4,7 +4,7 @@
 B=-
 if [ -r /proc/sys/kernel/random/boot_id ]; then
 	read -r B </proc/sys/kernel/random/boot_id
-elif [ ! -d /proc/1 ]; then
+elif [ ! -r /proc/self/stat ]; then
 	B=$(sysctl -n kern.bootsessionuuid 2>/dev/null)
 	B=${B:--}
 fi
@@ -20,7 +20,7 @@ here() {
 # gone.
 tick() {
 	k=
-	if [ -d /proc/1 ]; then
+	if [ -r /proc/self/stat ]; then
 		read -r k 2>/dev/null <"/proc/$1/stat" || return 1
 		k=${k##*") "}
 		case $k in

@@ -21,8 +21,9 @@ say() {
 }
 
 # A log that has its head already says that no run belongs to it.
-D='' r=
+D='' r='' kept=
 bad() {
+	[ -z "$kept" ] || rm -f "$kept"
 	[ -z "$D" ] || rm -rf "$D"
 	[ -z "$r" ] || printf '== not started: %s\n' "$1" 2>/dev/null >>"$L"
 	say "bad $1"
@@ -190,6 +191,11 @@ store() {
 		printf '%1023s\n' '' >"$D/err"
 }
 store 2>/dev/null || bad "cannot write to $D: is the disk full?"
+# A directory may have kept us waiting.  Who gives us up looks for "id" a moment
+# after the last time at which we may go on, and it is there now.
+up
+[ "$T" = 0 ] || [ "${U:-$(date +%s)}" -le $((T+2)) ] ||
+	bad "it took too long to start, and was given up"
 printf '== session: %s\n== started_at: %s\n== command: %s\n' \
 	"$N" "$Y" "$H" 2>/dev/null >>"$L" ||
 	bad "cannot write to the log $L"
@@ -199,8 +205,9 @@ while [ -n "$K" ] && ! ln -sn "../$N/r$n" "$J/.keys/$K.$g" 2>/dev/null; do
 	known
 	[ "$g" != "$h" ] || bad "cannot make $J/.keys/$K.$g: is the disk full?"
 done
+[ -z "$K" ] || kept=$J/.keys/$K.$g
 printf '%s\n' "$n" >"$J/$N/newest"
-printf '' >"$D/wait" || bad "cannot write to $D: is the disk full?"
+printf '' 2>/dev/null >"$D/wait" || bad "cannot write to $D: is the disk full?"
 [ ! -e "$D/off" ] || ! rm "$D/wait" 2>/dev/null ||
 	bad "it took too long to start, and was given up"
 
