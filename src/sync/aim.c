@@ -199,8 +199,9 @@ static int
 open_root(struct run *r, const char *path, struct err *err)
 {
 	r->root_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return r->root_fd == -1 ? err_sys(err, "cannot open '%.300s'", path)
-	                        : 0;
+	if (r->root_fd == -1)
+		return err_sys(err, "cannot open '%.300s'", path);
+	return roots_check_fd(r->root_fd, path, err);
 }
 
 /* Where a single file goes on the far side: makes far.path the directory and

@@ -24,7 +24,7 @@ struct small {
 	struct run *r;
 	struct stream *stream;
 	struct tree wanted;
-	bool *done; /* by place in "wanted" */
+	enum { MISSING, CAME, TOLD } * done; /* what became of each */
 	size_t done_count;
 };
 
@@ -42,7 +42,7 @@ one_done(void *data, const struct entry *e, const struct err *why)
 	struct small *s = data;
 	struct run *r = s->r;
 
-	s->done[e - s->wanted.entries] = true;
+	s->done[e - s->wanted.entries] = why == NULL ? CAME : TOLD;
 	s->done_count++;
 	if (why != NULL) {
 		run_problem(r, e->path, why->msg);
@@ -89,7 +89,7 @@ ask(struct small *s, struct buf *script, struct buf *names)
 			/* Without bash the script is a line. */
 			run_problem(s->r, path + 2,
 			    "the host cannot be told this name");
-			s->done[i] = true;
+			s->done[i] = TOLD;
 		} else {
 			buf_addc(script, ' ');
 			quote_sh(script, path);
@@ -98,10 +98,71 @@ ask(struct small *s, struct buf *script, struct buf *names)
 	}
 }
 
+/* What came is not what is there.  It gets a time of its own, so that the next
+ * sync brings it again. */
+static void
+not_whole(struct small *s, const struct entry *e, const char *why)
+{
+	struct entry odd = *e;
+	struct err err;
+
+	odd.mtime = 0;
+	beneath_meta(s->r->root_fd, &odd, &err);
+	run_problem(s->r, e->path, why);
+	s->r->report->files--;
+	s->r->report->bytes -= e->size;
+}
+
+/* Does tar speak of this file?  "tar: ./name: ..." */
+static bool
+is_named(const char *words, const char *path)
+{
+	char *name = xasprintf("./%s: ", path);
+	bool there = strstr(words, name) != NULL;
+
+	free(name);
+	return there;
+}
+
+/*
+ * tar fills up with zeros what it cannot read of a file, and goes on; only its
+ * words tell.  -1 if they do not tell of which.
+ */
+static int
+check_unread(struct small *s, struct err *err)
+{
+	const char *words = stream_words(s->stream);
+	struct buf said;
+	bool found = false;
+	size_t i;
+
+	if (strstr(words, "ead error") == NULL &&
+	    strstr(words, "nput/output error") == NULL &&
+	    strstr(words, "tale file handle") == NULL)
+		return 0;
+	for (i = 0; i < s->wanted.count; i++) {
+		if (s->done[i] != CAME ||
+		    !is_named(words, s->wanted.entries[i].path))
+			continue;
+		found = true;
+		s->done[i] = TOLD;
+		not_whole(s, &s->wanted.entries[i],
+		    "the host could not read all of it; sync again");
+	}
+	if (found)
+		return 0;
+	buf_init(&said, 300);
+	clean_text(&said, words, strcspn(words, "\n"));
+	err_set(err, ERR_IO,
+	    "%s could not read all of a file, and did not say of which: %s",
+	    link_sandbox(s->r->link)->name, said.data);
+	buf_free(&said);
+	return -1;
+}
+
 /*
  * tar was not content: files may have changed while it read them, and what
- * came is then neither the old nor the new.  Such files get a time of their
- * own, so that the next sync brings them again.
+ * came is then neither the old nor the new.
  */
 static int
 check_changed(struct small *s, struct err *err)
@@ -117,17 +178,13 @@ check_changed(struct small *s, struct err *err)
 	rc = farlist_run(s->r->link, s->r->far.path, &o, &root, &now,
 	    s->r->until, err);
 	for (i = 0; rc == 0 && i < s->wanted.count; i++) {
-		struct entry e = s->wanted.entries[i];
-		const struct entry *n = tree_find(&now, e.path);
-		struct err why;
+		const struct entry *e = &s->wanted.entries[i];
+		const struct entry *n = tree_find(&now, e->path);
 
-		if (!s->done[i] ||
-		    (n != NULL && n->size == e.size && n->mtime == e.mtime))
-			continue;
-		e.mtime = 0;
-		beneath_meta(s->r->root_fd, &e, &why);
-		run_problem(s->r, e.path,
-		    "it changed while it was read; sync again");
+		if (s->done[i] == CAME &&
+		    (n == NULL || n->size != e->size || n->mtime != e->mtime))
+			not_whole(s, e,
+			    "it changed while it was read; sync again");
 	}
 	far_root_free(&root);
 	tree_free(&now);
@@ -144,7 +201,7 @@ note_missing(struct small *s)
 	buf_init(&said, 300);
 	clean_text(&said, words, strlen(words));
 	for (i = 0; i < s->wanted.count; i++) {
-		if (!s->done[i])
+		if (s->done[i] == MISSING)
 			run_problem(s->r, s->wanted.entries[i].path,
 			    said.len > 0 ? said.data
 			                 : "the host did not send it");
@@ -170,7 +227,9 @@ take_stream(struct small *s, struct err *err)
 	if (status == -1)
 		return -1;
 	note_missing(s);
-	return status == 0 ? 0 : check_changed(s, err);
+	if (status == 0)
+		return 0;
+	return check_unread(s, err) == -1 ? -1 : check_changed(s, err);
 }
 
 /* The next files of the plan, from *at on, which moves behind them. */
@@ -201,7 +260,7 @@ bring_some(struct small *s, struct err *err)
 	struct buf script, names;
 	int rc = -1;
 
-	s->done = xcalloc(s->wanted.count, sizeof(bool));
+	s->done = xcalloc(s->wanted.count, sizeof(*s->done));
 	buf_init(&names, SIZE_MAX);
 	buf_init(&script, SIZE_MAX);
 	ask(s, &script, &names);

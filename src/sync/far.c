@@ -96,13 +96,16 @@ static const char python_commit[] =
     "        w.write(b'p'+p+b'\\0'+m.encode()+b'\\0')\n"
     "w.write(b'e%d %d\\0'%tuple(n))\n";
 
-/* For hosts with neither: the list is a script that calls these. */
+/* For hosts with neither: the list is a script that calls these.  mv
+ * would move into a directory, or into what a link leads to. */
 static const char shell_commit[] =
     "X=0 R=0; z() { printf \"p%s\\\\000%s\\\\000\" \"$1\" \"$2\"; }; "
-    "m() { mv -f -- \"d/$1\" \"$T/$1\" || z \"$1\" \"cannot move it\"; }; "
+    "v() { [ ! -h \"$2\" ] || rm -f -- \"$2\"; "
+    "[ ! -d \"$2\" ] && mv -f -- \"$1\" \"$2\"; }; "
+    "m() { v \"d/$1\" \"$T/$1\" || z \"$1\" \"cannot move it\"; }; "
     "b() { if [ `sort -u \"$T/$2.done\" | grep -c \" \"` != $3 ]; then "
     "z \"$1\" \"" TWICE "\"; "
-    "elif mv -f -- \"$T/$2\" \"$T/$1\"; then rm -f \"$T/$2.done\"; "
+    "elif v \"$T/$2\" \"$T/$1\"; then rm -f \"$T/$2.done\"; "
     "t \"$1\" $4 $5 $6; else z \"$1\" \"cannot move it\"; fi; }; "
     "x() { [ -e \"$T/$1\" ] || [ -h \"$T/$1\" ] || return 0; "
     "if rm -f -- \"$T/$1\"; then X=$((X+1)); "
@@ -129,18 +132,29 @@ assign(struct buf *out, const char *name, const char *value)
 }
 
 /*
- * Remove staging places whose owner is gone.  One on a shared disk may belong
- * to another host, which is left alone for a day.  Parts that nobody came back
- * for go after a week.
+ * Remove staging places whose owner is gone.  Their name tells who that is, so
+ * that there is no moment without it, whenever one ends.  One on a shared disk
+ * may belong to another host, which is left alone for a day; and a process of
+ * the same number may be another one, so a week is enough for any.  Parts that
+ * nobody came back for go after a week as well.
  */
 static const char sweep[] =
     "for s in \"$T\"/.rsmcp-p*; do [ ! -f \"$s\" ] || "
     "find \"$s\" -prune -mtime +7 -exec rm -f {} \\;; done; "
-    "for s in \"$T\"/.rsmcp-s*; do [ -d \"$s\" ] || continue; p= h=; "
-    "read -r p h 2>/dev/null <\"$s/pid\"; "
-    "if [ \"$h\" != \"$H\" ]; then "
-    "find \"$s\" -prune -mtime +1 -exec rm -rf {} \\;; continue; fi; "
-    "kill -0 $p 2>/dev/null || rm -rf \"$s\"; done; ";
+    "for s in \"$T\"/.rsmcp-s*; do [ -d \"$s\" ] || continue; "
+    "p=${s##*/.rsmcp-s}; p=${p#*.}; h=${p#*.}; p=${p%%.*}; "
+    "if [ \"$h\" != \"$H\" ]; then d=1; "
+    "elif kill -0 \"$p\" 2>/dev/null; then d=7; "
+    "else rm -rf \"$s\"; continue; fi; "
+    "find \"$s\" -prune -mtime +$d -exec rm -rf {} \\;; done; ";
+
+/* H: where process numbers mean what they do here. */
+static const char where[] =
+    "read -r H 2>/dev/null </proc/sys/kernel/hostname || H=`uname -n`; "
+    "case $H in */*) H=odd;; esac; B= N=; "
+    "{ read -r B </proc/sys/kernel/random/boot_id; "
+    "N=`readlink /proc/self/ns/pid`; } 2>/dev/null; "
+    "N=${N##*\\[}; H=$H.${B%%-*}.${N%]}; ";
 
 /* A program in one line, as all of a script has to be: plain shells read no
  * more. */
@@ -169,33 +183,39 @@ add_python(struct buf *out, const char *text)
 /*
  * Unpack what comes; c is how tar ended.  It goes on after a file that it could
  * not write whole, and that one must not be put in place, nor a list that is
- * not whole be followed.  Other complaints concern what can be done without,
- * such as a mode that the disk does not know.
+ * not whole be followed.  What it could not make at all it may name (lost).
+ * Other complaints concern what can be done without, such as a mode that the
+ * disk does not know.
  */
 static const char unpack[] =
     "LC_ALL=C tar -xpof -; } 2>&1; echo \"= $?\"; } | { c=1 f=; "
     "while IFS= read -r l; do case $l in "
     "\"= \"*) c=${l#= }; continue;; "
     "*\"No space left\"*|*\"uota exceeded\"*|*\"rote only\"*|"
-    "*\"nput/output error\"*) f=1;; "
+    "*\"nput/output error\"*|*\": Cannot write: \"*|*\": Cannot close: \"*|"
+    "*\"write error\"*|*\"short write\"*|*\": Write failed\"*) f=1;; "
+    "\"tar: d/\"*\": Cannot open: \"*|\"tar: d/\"*\": Cannot mkdir: \"*|"
+    "\"tar: d/\"*\": Cannot create symlink \"*) printf \"%s\\n\" \"$l\" >>lost;; "
+    "*\"an't open \"*|*\"an't create \"*) f=1;; "
     "esac; printf \"%s\\n\" \"$l\" >&2; done; "
     "[ -z \"$f\" ] || rm -f end; echo \"$c\"; }); "
-    "[ -f end ] || { cat >/dev/null; [ $c != 0 ] || c=90; exit $c; }; ";
+    "[ -f end ] || { cat >/dev/null; [ $c != 0 ] || c=90; exit $c; }; "
+    "[ ! -f lost ] || while IFS= read -r l; do l=${l#tar: d/}; "
+    "printf 'p%s\\000%s\\000' \"${l%%: Cannot *}\" \"Cannot ${l#*: Cannot }\"; "
+    "done <lost; ";
 
 void
 far_take(struct buf *out, const struct far_root *r, const char *id, bool gzip)
 {
 	assign(out, "T", r->path);
 	buf_adds(out,
-	    "[ -d \"$T\" ] || mkdir -p -- \"$T\" && cd -- \"$T\" || exit 3; "
-	    "read -r H 2>/dev/null </proc/sys/kernel/hostname || "
-	    "H=`uname -n`; ");
+	    "[ -d \"$T\" ] || mkdir -p -- \"$T\" && cd -- \"$T\" || exit 3; ");
+	buf_adds(out, where);
 	buf_adds(out, sweep);
-	buf_addf(out, "S=$T/.rsmcp-s%s; ", id);
+	buf_addf(out, "S=$T/.rsmcp-s%s.$$.$H; ", id);
 	buf_adds(out,
 	    "trap 'cd /; rm -rf \"$S\"' EXIT; trap 'exit 1' HUP INT TERM; "
-	    "umask 077; mkdir \"$S\" \"$S/d\" && cd \"$S\" || exit 4; "
-	    "echo $$ $H >pid; ");
+	    "umask 077; mkdir \"$S\" \"$S/d\" && cd \"$S\" || exit 4; ");
 	buf_addf(out, "c=$({ { %s", gzip ? "gzip -dc | " : "");
 	buf_adds(out, unpack);
 	if (r->perl) {
@@ -330,6 +350,13 @@ far_have_pieces(struct buf *out, const struct far_root *r, const char *part,
 		    " count=0 2>/dev/null || echo " FAR_HOLES ";; esac; ",
 		    size);
 	buf_adds(out, "fi; cat $P.done");
+}
+
+void
+far_drop_pieces(struct buf *out, const struct far_root *r, const char *part)
+{
+	assign(out, "T", r->path);
+	buf_addf(out, "cd -- \"$T\" && rm -f %s.done %s", part, part);
 }
 
 void

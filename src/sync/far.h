@@ -58,6 +58,9 @@ void far_take_pieces(struct buf *out, const struct far_root *root,
 #define FAR_HOLES "holes"
 void far_have_pieces(struct buf *out, const struct far_root *root,
     const char *part, int64_t size);
+/* And to be without them. */
+void far_drop_pieces(struct buf *out, const struct far_root *root,
+    const char *part);
 /* Gives pieces of a file, in the same way, for lines "offset length". */
 void far_give_pieces(struct buf *out, const struct far_root *root,
     const char *path);

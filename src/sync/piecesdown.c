@@ -1,9 +1,11 @@
 /* A big file down, in pieces. */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +17,9 @@
 #include "sync/far.h"
 #include "sync/pieces_inside.h"
 #include "sync/silence.h"
+
+#define OTHER "another sync is bringing it"
+#define CHANGED "it changed while it was read; sync again"
 
 /* A text that changes when this machine is started again. */
 static void
@@ -72,7 +77,7 @@ read_all(struct pieces *p, struct stream *s, char *out, size_t len,
 		if (n == -1)
 			return -1;
 		if (n == 0)
-			return err_set(err, ERR_INVALID, "it became shorter");
+			return err_set(err, ERR_INVALID, CHANGED);
 		out += n;
 		len -= (size_t)n;
 	}
@@ -113,7 +118,7 @@ fetch_piece(struct pieces *p, struct stream *s, size_t i, char *chunk,
 	if (read_all(p, s, said, strlen(line), err) == -1)
 		return -1;
 	if (strcmp(said, line) != 0)
-		return err_set(err, ERR_INVALID, "its length changed");
+		return err_set(err, ERR_INVALID, CHANGED);
 	return 0;
 }
 
@@ -231,11 +236,11 @@ still_listed(struct pieces *p, const char *path, struct err *err)
 
 	if (sftp_stat(p->r->sftp, SFTP_STAT, path, &a, p->r->until, err) == -1)
 		return err->code == ERR_NOT_FOUND
-		    ? err_set(err, ERR_INVALID, "changed")
+		    ? err_set(err, ERR_INVALID, CHANGED)
 		    : -1;
 	if (!a.has_size || a.size != (uint64_t)p->e->size ||
 	    a.mtime != (uint32_t)(p->e->mtime / 1000000000))
-		return err_set(err, ERR_INVALID, "changed");
+		return err_set(err, ERR_INVALID, CHANGED);
 	return 0;
 }
 
@@ -260,7 +265,7 @@ still_there(struct pieces *p, struct err *err)
 	if (rc == 0 &&
 	    (root.kind != FAR_FILE || root.file.size != p->e->size ||
 	        root.file.mtime != p->e->mtime))
-		rc = err_set(err, ERR_INVALID, "changed");
+		rc = err_set(err, ERR_INVALID, CHANGED);
 	far_root_free(&root);
 	tree_free(&none);
 	free(path);
@@ -279,6 +284,16 @@ is_ours(const struct pieces *p)
 	    named.st_dev == open.st_dev && named.st_ino == open.st_ino;
 }
 
+static void
+drop_part(const struct pieces *p)
+{
+	char *done = xasprintf("%s.done", p->part);
+
+	unlinkat(p->dir_fd, done, 0);
+	unlinkat(p->dir_fd, p->part, 0);
+	free(done);
+}
+
 /* Give the part its mode, its time and its name. */
 static int
 put_in_place(struct pieces *p, const char *name, struct err *err)
@@ -290,10 +305,12 @@ put_in_place(struct pieces *p, const char *name, struct err *err)
 
 	beneath_times(e, times);
 	if (!is_ours(p))
-		rc = err_set(err, ERR_INVALID, "another sync has it");
+		rc = err_set(err, ERR_INVALID, OTHER);
 	else if (ftruncate(p->fd, e->size) == -1 || /* a hole at its end */
 	    fchmod(p->fd, e->mode & 0777) == -1 ||
 	    futimens(p->fd, times) == -1 ||
+	    /* Some file systems say only now that the disk is full. */
+	    close(dup(p->fd)) == -1 ||
 	    renameat(p->dir_fd, p->part, p->dir_fd, name) == -1)
 		rc = err_sys(err, "cannot put '%.300s' in place", e->path);
 	else
@@ -319,6 +336,11 @@ fetch_file(struct pieces *p, const char *name, struct err *err)
 	if (!p->holes && open_part(p, O_CREAT) == -1)
 		return err_sys(err, "cannot write next to '%.300s'",
 		    p->e->path);
+	/* Of two only one writes it: the other would write on into what is in
+	 * place by then.  Not every disk has locks. */
+	if ((flock(p->fd, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK) ||
+	    !is_ours(p))
+		return err_set(err, ERR_INVALID, OTHER);
 	p->list_fd = open_list(p);
 	if (p->list_fd == -1)
 		return err_sys(err, "cannot write next to '%.300s'",
@@ -327,6 +349,9 @@ fetch_file(struct pieces *p, const char *name, struct err *err)
 	    err);
 	if (rc == 0)
 		rc = still_there(p, err);
+	/* Nobody shall go on with what is of another content in part. */
+	if (rc == -1 && err->code == ERR_INVALID && is_ours(p))
+		drop_part(p);
 	return rc == 0 ? put_in_place(p, name, err) : rc;
 }
 
@@ -348,8 +373,7 @@ pieces_down(struct run *r, const struct entry *e, struct err *err)
 	if (p.given_up)
 		return 1;
 	if (rc == -1 && err->code == ERR_INVALID) {
-		run_problem(r, e->path,
-		    "it changed while it was read; sync again");
+		run_problem(r, e->path, err->msg);
 		return 1;
 	}
 	return rc;

@@ -158,6 +158,27 @@ unchanged(const struct pieces *p)
 	    p->e->mtime;
 }
 
+/* Nobody shall go on with it: some of it is of another content. */
+static void
+drop_part(const struct pieces *p)
+{
+	struct exec_request req = {
+		.timeout_ms = ASK_MS,
+		.grace_ms = 1000,
+		.max_chars = LIST_CHARS,
+	};
+	struct exec_result res;
+	struct buf script;
+	struct err err;
+
+	buf_init(&script, SIZE_MAX);
+	far_drop_pieces(&script, &p->r->far, p->part);
+	req.command = script.data;
+	if (exec_run(p->r->link, &req, &res, p->r->until, &err) == 0)
+		exec_result_free(&res);
+	buf_free(&script);
+}
+
 int
 pieces_up(struct run *r, const struct entry *e, char part[PART_NAME_MAX],
     struct err *err)
@@ -176,13 +197,19 @@ pieces_up(struct run *r, const struct entry *e, char part[PART_NAME_MAX],
 			rc = 1;
 		}
 	}
+	/* What the scan saw, the part is named after. */
+	if (rc == 0 && !unchanged(&p))
+		rc = err_set(err, ERR_INVALID,
+		    "it changed while it was sent; sync again");
 	if (rc == 0)
 		rc = ask_pieces(&p, err);
 	if (rc == 0)
 		rc = pieces_run(&p, send_pieces, err);
-	if (rc == 0 && !unchanged(&p))
+	if (rc == 0 && !unchanged(&p)) {
+		drop_part(&p);
 		rc = err_set(err, ERR_INVALID,
 		    "it changed while it was sent; sync again");
+	}
 	if (rc == -1 && err->code == ERR_INVALID) {
 		run_problem(r, e->path, err->msg);
 		rc = 1;

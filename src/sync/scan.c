@@ -102,6 +102,14 @@ add(struct scan *s, int dir, const char *name, const struct stat *st)
 	return e;
 }
 
+/* Nobody knows what they would exclude, so nothing is deleted. */
+static void
+unread_ignores(struct scan *s, int error)
+{
+	problem(s, "its .gitignore is too large, or cannot be read", error);
+	s->out->partial = true;
+}
+
 /* The rules in "dir/.gitignore", if there is one, before anything else of the
  * directory is looked at.  As git does, a link is not followed. */
 static void
@@ -112,14 +120,21 @@ add_ignores(struct scan *s, int dir)
 	struct buf text;
 	struct stat st;
 
-	if (fd == -1)
+	if (fd == -1) {
+		if (errno != ENOENT && errno != ELOOP)
+			unread_ignores(s, errno);
 		return;
+	}
 	buf_init(&text, IGNORE_MAX);
 	while (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
 		size_t room;
 		char *at = buf_space(&text, 4096, &room);
 		ssize_t n = room > 0 ? read(fd, at, room) : 0;
 
+		if (n == -1)
+			unread_ignores(s, errno);
+		else if (n == 0 && st.st_size > (off_t)text.len)
+			unread_ignores(s, 0);
 		if (n <= 0)
 			break;
 		buf_grew(&text, (size_t)n);

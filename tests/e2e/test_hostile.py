@@ -52,9 +52,9 @@ def clean(text):
     return not any(c < " " and c not in "\n\t" or c == "\x7f" for c in text)
 
 
-def unharmed(agent):
+def unharmed(agent, most_kb=rsmcp.MEMORY_KB):
     """It lives, answers at once, and has not grown."""
-    agent.server.memory_is_bounded()
+    agent.server.memory_is_bounded(most_kb)
     begun = time.monotonic()
     assert not agent.run(None, tool="get_active_sandbox",
                          timeout=ANSWER_S).failed

@@ -507,6 +507,113 @@ def test_nothing_is_followed(syncer, tmp_path):
     assert "problems" not in result, result
 
 
+def tar_that_says(place, words, when):
+    """All programs of the system, and a tar that is not content."""
+    programs(place, "tar")
+    (place / "tar").write_text('#!/bin/sh\n%s "$@"; s=$?\n%s || '
+                               "{ echo '%s' >&2; s=2; }\nexit $s\n"
+                               % (shutil.which("tar"), when, words))
+    (place / "tar").chmod(0o755)
+    return place
+
+
+@pytest.mark.parametrize("name", ["./a", "something"])
+def test_a_file_that_the_host_could_not_read_whole(new_agent, new_sshd,
+                                                   tmp_path, name):
+    """tar fills it up with zeros, and nobody would look at it again."""
+    place = tar_that_says(
+        tmp_path / "bin", "tar: %s: Read error at byte 0, while reading 5 "
+        "bytes: Input/output error" % name, "[ -e %s ]" % (tmp_path / "fine"))
+    one = Syncer(new_agent(new_sshd(env={"PATH": place}).entry()), tmp_path)
+    write(one.there / "a", "whole")
+    write(one.there / "b", "whole")
+    result = one.down()
+    if name == "something":
+        assert result.failed and "could not read all" in result["error"]
+        return
+    [problem] = result["problems"]
+    assert problem["path"] == "a" and "could not read" in str(problem)
+    assert result["downloaded_files"] == 1, result
+    (tmp_path / "fine").touch()
+    again = one.good("down")
+    assert again["skipped_files"] == 1 and "problems" not in again, again
+    same(one.there, one.here)
+
+
+@pytest.mark.parametrize("words", [
+    "tar: d/a: Cannot write: Stale file handle",
+    "tar: d/a: Cannot close: Connection timed out",
+    "tar: write error: File too large", "tar: short write",
+    "tar: d/a: Wrote only 1 of 2 bytes"])
+def test_a_file_that_the_host_could_not_write_whole(new_agent, new_sshd,
+                                                    tmp_path, words):
+    """tar goes on with the next one, but this one is not put in place."""
+    place = tar_that_says(tmp_path / "bin", words,
+                          "[ ! -s d/a ] || ! : >d/a")
+    one = Syncer(new_agent(new_sshd(env={"PATH": place}).entry()), tmp_path)
+    write(one.here / "a", "whole")
+    result = one.up()
+    assert result.failed and words in result["error"], result
+    assert not list(one.there.iterdir())
+
+
+def test_a_path_that_the_host_cannot_make(syncer):
+    """One of those that come with their directory; it is told, and is not
+    counted."""
+    write(syncer.here / "new/a", "one")
+    fd = os.open(syncer.here / "new", os.O_RDONLY)
+    for _ in range(17):
+        os.mkdir("d" * 250, dir_fd=fd)
+        deeper = os.open("d" * 250, os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = deeper
+    os.close(os.open("deep", os.O_WRONLY | os.O_CREAT, dir_fd=fd))
+    os.close(fd)
+    result = syncer.up()
+    assert not result.failed, result
+    assert any(problem["path"].endswith("/deep")
+               for problem in result["problems"]), result
+    assert result["uploaded_files"] == 1, result
+    assert (syncer.there / "new/a").read_text() == "one"
+
+
+def test_rules_that_cannot_be_read_delete_nothing(syncer):
+    """What they would exclude is not known."""
+    write(syncer.here / "a", "one")
+    write(syncer.here / ".gitignore", "build/\n" + "# much\n" * 200000)
+    write(syncer.there / "build/precious", "two")
+    result = syncer.good("up", use_gitignore=True, delete_extras=True,
+                         confirm_delete=True)
+    assert ".gitignore" in str(result["problems"])
+    assert (syncer.there / "build/precious").read_text() == "two"
+
+
+def test_a_directory_that_is_hidden_is_not_moved_into(any_host):
+    """A file of its name cannot take its place."""
+    write(any_host.here / "build", "a file")
+    write(any_host.there / "build/precious", "two")
+    result = any_host.up(excludes=["build/"])
+    assert [path.name for path in (any_host.there / "build").iterdir()] == \
+        ["precious"]
+    assert result.failed or result["problems"][0]["path"] == "build", result
+
+
+def test_a_link_is_replaced_and_not_moved_into(any_host, tmp_path):
+    outside = tmp_path / "outside"
+    write(outside / "current", "precious")
+    any_host.there.mkdir()
+    for name in ("current", "file"):
+        (any_host.there / name).symlink_to(outside)
+    any_host.here.mkdir(exist_ok=True)
+    (any_host.here / "current").symlink_to("elsewhere")
+    write(any_host.here / "file", "new")
+    any_host.good("up")
+    assert os.readlink(any_host.there / "current") == "elsewhere"
+    assert (any_host.there / "file").read_text() == "new"
+    assert [path.name for path in outside.iterdir()] == ["current"]
+    assert (outside / "current").read_text() == "precious"
+
+
 @needs_root
 @BOTH
 @pytest.mark.parametrize("link", [False, True])
@@ -865,14 +972,68 @@ def test_what_was_left_behind_goes_though_nothing_changed(any_host,
     write(source / "a", "one")
     any_host.good(direction)
     if direction == "up":
-        left = target / ".rsmcp-s0123456789abcdef"
-        write(left / "d/a", "half")
-        write(left / "pid", "4194305 %s\n" % os.uname().nodename)
+        kernel = pathlib.Path("/proc/sys/kernel")
+        host = "%s.%s.%s" % (
+            os.uname().nodename,
+            (kernel / "random/boot_id").read_text().split("-")[0],
+            os.readlink("/proc/self/ns/pid")[5:-1])
+        write(target / (".rsmcp-s0.4194305.%s/d/a" % host), "half")
+        (target / (".rsmcp-s1.4194305.%s" % host)).mkdir()
+        # Somebody else has that number by now.
+        reused = target / (".rsmcp-s2.%d.%s" % (os.getpid(), host))
+        reused.mkdir()
+        os.utime(reused, (time.time() - 9 * 86400,) * 2)
     else:
         write(target / ".rsmcp-0123456789abcdef", "half")
     again = any_host.good(direction)
     assert again["skipped_files"] == 1, again
     assert [path.name for path in target.iterdir()] == ["a"]
+
+
+@BOTH
+def test_a_part_of_a_file_that_changed_goes(new_agent, sshd, tmp_path,
+                                            direction):
+    """It has some of both, and who finds it would go on with it."""
+    line = SlowRoad(sshd.port, 16 << 20)
+    syncer = Syncer(new_agent(sshd.entry(port=line.port), env=LARGE), tmp_path)
+    source, target = syncer.way(direction)
+    target.mkdir(exist_ok=True)
+    big = write(source / "big", os.urandom(40 << 20))
+    tool = "sync_local_to_remote" if direction == "up" \
+        else "sync_remote_to_local"
+    call = syncer.agent.begin(None, tool=tool, local_path=str(syncer.here),
+                              remote_path=str(syncer.there), token="t")
+    rsmcp.until("some of it is there", lambda: list(
+        target.glob(".rsmcp-p*.done")))
+    with open(big, "r+b") as file:
+        file.write(b"new")
+    result = syncer.agent.end(call)
+    line.close()
+    assert "changed" in str(result["problems"]), result
+    assert list(target.iterdir()) == []
+
+
+def test_two_downloads_of_a_big_file(new_agent, sshd, tmp_path):
+    """One brings it; the other does not write into what that put in place."""
+    line = SlowRoad(sshd.port, 16 << 20)
+    one, two = [new_agent(sshd.entry(port=port), env=LARGE)
+                for port in (line.port, sshd.port)]
+    big = write(tmp_path / "there/big", os.urandom(40 << 20))
+    here = tmp_path / "here"
+
+    def begin(agent):
+        return agent.begin(None, tool="sync_remote_to_local", token="t",
+                           local_path=str(here), remote_path=str(big.parent))
+
+    first = begin(one)
+    rsmcp.until("some of it is there", lambda: list(
+        here.glob(".rsmcp-p*.done")))
+    result = two.end(begin(two))
+    assert "another sync" in result["problems"][0]["problem"], result
+    result = one.end(first)
+    line.close()
+    assert result["downloaded_files"] == 1, result
+    same(big.parent, here)
 
 
 def part_name(path, like):
