@@ -62,7 +62,7 @@ struct watch {
 	char *token;            /* random: names its resumes on the host */
 	int64_t resume_pending; /* attempt that was counted and whose outcome
 	                         * is not known yet; 0: none */
-	char *boot_id;          /* of the host, when it was last seen */
+	char *boot_id; /* and name of the host, when it was last seen */
 	char *checkpoint_error; /* why it could not be read; "" */
 	char *sandbox_key;      /* of config/keep.h; "": by name */
 	char *job_run;          /* "NAME/ID" of the run it looks after; "": the

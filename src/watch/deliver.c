@@ -258,7 +258,13 @@ do_task(void *arg)
 
 	until.cancel_fd = all->cancel[0];
 	allow_load(&allow, true);
-	rc = deliver_one(task->one, &allow, &until, &err);
+	/* It may be half saved; what it allows is known later. */
+	if (allow.unread && (c == CHANNEL_COMMAND || c == CHANNEL_WEBHOOK))
+		rc = err_set(&err, ERR_IO,
+		    "the configuration file cannot be read, or others can "
+		    "write it; see `remote-sandbox-mcp doctor`");
+	else
+		rc = deliver_one(task->one, &allow, &until, &err);
 	allow_free(&allow);
 	report(task->one, rc == 0 ? NULL : &err);
 	pthread_mutex_lock(&all->lock);

@@ -1,7 +1,8 @@
 /*
  * The look.  What the host prints is, in this order: the words about the job
- * (job/job.h) with the log, a line with the mark, a line with the boot's id,
- * the checkpoint, and a line with the mark and how reading that went:
+ * (job/job.h) with the log, a line with the mark, a line with the boot's id and
+ * the host's name, the checkpoint, and a line with the mark and how reading
+ * that went:
  *
  *	-       there is none to read
  *	0       it was read
@@ -147,7 +148,8 @@ look_script(struct buf *out, const struct watch *w, const struct look_query *q,
 	job_look_script(out, &job);
 	buf_addf(out,
 	    "\n)\nprintf '\\n%s\\n'\n"
-	    "{ cat /proc/sys/kernel/random/boot_id ||"
+	    "{ read -r b </proc/sys/kernel/random/boot_id &&"
+	    " read -r k </proc/sys/kernel/hostname && echo \"$b $k\" ||"
 	    " sysctl -n kern.bootsessionuuid || echo; } 2>/dev/null\n",
 	    mark);
 	add_checkpoint(out, w, q->checkpoint_max);
@@ -304,7 +306,7 @@ look_parse(struct look *l, const struct watch *w, const struct look_query *q,
 	/* A job of a cluster runs elsewhere. */
 	if (l->job.slurm_id[0] == '\0')
 		snprintf(l->boot_id, sizeof(l->boot_id), "%.*s",
-		    nl - rest < 60 ? (int)(nl - rest) : 60, rest);
+		    nl - rest < 100 ? (int)(nl - rest) : 100, rest);
 	take_checkpoint(l, w, q, mark, nl + 1, left - (size_t)(nl + 1 - rest));
 	return 0;
 }

@@ -25,7 +25,7 @@ struct look {
 	char name[JOB_NAME_MAX + 1]; /* of the job that was looked at */
 	struct buf log;              /* clean */
 	struct buf checkpoint;       /* clean */
-	char boot_id[64];
+	char boot_id[104];           /* and the name of the host */
 	char checkpoint_error[256];
 	struct err err; /* if it was not reached */
 };

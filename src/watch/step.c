@@ -454,20 +454,37 @@ not_yet(struct step *s, int64_t now)
 	s->watch.next_check_ts = now + WATCH_START_S;
 }
 
+/* Another boot of the same host: behind one name there may be several, each
+ * with its own. */
+static bool
+other_boot(const char *old, const char *new)
+{
+	const char *was = strchr(old, ' '), *is = strchr(new, ' ');
+
+	if (old[0] == '\0' || new[0] == '\0' || strcmp(old, new) == 0)
+		return false;
+	if (was == NULL || is == NULL) /* of an earlier version */
+		return strncmp(old, new, strcspn(old, " ")) != 0;
+	return strcmp(was, is) == 0;
+}
+
 static void
 job_seen(struct step *s, const struct watch *old, const struct observation *o,
     int64_t now)
 {
 	struct watch *w = &s->watch;
-	bool rebooted = old->boot_id[0] != '\0' && o->boot_id[0] != '\0' &&
-	    strcmp(old->boot_id, o->boot_id) != 0;
+	bool rebooted = other_boot(old->boot_id, o->boot_id);
 
 	if (o->state == JOB_LOST && strcmp(o->reason, "reboot") == 0 &&
 	    old->interrupted_ts == 0)
 		rebooted = true;
-	w->consecutive_ssh_failures = 0;
-	w->ssh_alert_sent = false;
-	watch_set(&w->last_error, "");
+	/* A resume of which nobody knows whether it began is no success, though
+	 * the host answers. */
+	if (w->resume_pending == 0) {
+		w->consecutive_ssh_failures = 0;
+		w->ssh_alert_sent = false;
+		watch_set(&w->last_error, "");
+	}
 	keep_log(w, o);
 	keep_checkpoint(w, o, now);
 	if (o->boot_id[0] != '\0')

@@ -63,9 +63,9 @@ struct observation {
 	bool stopped;            /* somebody asked for its end */
 	int64_t orphans;         /* processes of it that still run */
 	bool superseded;         /* there is a later run of that name */
-	const char *boot_id;
-	const char *log_tail;         /* clean; NULL: was not read */
-	const char *checkpoint;       /* clean; NULL: was not read */
+	const char *boot_id;    /* a blank and the name of the host behind it */
+	const char *log_tail;   /* clean; NULL: was not read */
+	const char *checkpoint; /* clean; NULL: was not read */
 	const char *checkpoint_error; /* why not, or "" */
 };
 

@@ -154,8 +154,11 @@ get_secret(const struct allow *allow, struct secret *out,
 	req.argv = argv;
 	rc = proc_run(&req, &res, until, err);
 	free(argv);
-	if (rc == -1)
+	if (rc == -1) {
+		if (err->code != ERR_CANCELLED)
+			err->code = ERR_IO; /* it may be there the next time */
 		return err_wrap(err, "webhook_secret_command");
+	}
 	n = strcspn(res.out.data, "\r\n");
 	if (res.exit_code != 0 || n == 0)
 		rc = err_set(err, ERR_IO,

@@ -191,21 +191,31 @@ class Place:
                     3 * rsmcp.PATIENCE_S), self.agent.server.stderr()
 
     def watch_all(self):
-        """The watchdog has seen every watch to its end."""
+        """The watchdog has seen every watch to its end.  There are thousands,
+        which takes as long as it takes while they become fewer."""
         daemon = Watchdog(self.home).start()
         try:
-            rsmcp.until("no watch is active", self.all_watched,
-                        12 * rsmcp.PATIENCE_S)
+            active = self.active()
+            while active:
+                active = rsmcp.until(
+                    "fewer than %d are active: %s" % (len(active), active[:3]),
+                    lambda: self.fewer_than(len(active)),
+                    3 * rsmcp.PATIENCE_S)[0]
         finally:
             daemon.kill()
 
-    def all_watched(self):
+    def fewer_than(self, count):
+        """Those that are active, in a list of their own; or None."""
+        active = self.active()
+        return [active] if len(active) < count else None
+
+    def active(self):
         self.agent.run(None, tool="wait_for_events", timeout_s=1)
         with contextlib.closing(sqlite3.connect(
                 self.home.state / "watchdog.sqlite3", timeout=20)) as db:
-            [count] = db.execute("SELECT count(*) FROM watches "
-                                 "WHERE status = 'active'").fetchone()
-        return count == 0
+            db.row_factory = sqlite3.Row
+            return [dict(row) for row in db.execute(
+                "SELECT * FROM watches WHERE status = 'active'")]
 
     def strays(self):
         """What was made by way of "../", where only a name was asked for."""

@@ -141,13 +141,37 @@ def test_a_sandbox_that_nobody_knows(watched):
     assert watched.watch(watch_id)["status"] == "active"
 
 
-def test_an_agent_is_woken(home, sshd):
-    """For a failure, too, which the Python server did not know."""
+def my_codex(home):
+    """A program that notes what it is told, and where."""
     told = home.path / "told"
     codex = home.path / "my codex"
     codex.write_text('#!/bin/sh\nprintf "%%s\\n" "$@" >%s.new &&'
                      ' mv %s.new %s\n' % (told, told, told))
     codex.chmod(0o755)
+    return codex, told
+
+
+def test_an_agent_is_not_woken_by_what_is_not_allowed(home, sshd):
+    codex, told = my_codex(home)
+    watched = Watched(home, sshd)
+    try:
+        watched.daemon.start()
+        result = watched.good(
+            "exec_bash_background", command="exit 3", session_name="t",
+            interval_s=1, codex_wakeup=True, codex_command=str(codex))
+        assert "codex_wakeup" in result["watch_note"]
+        assert "REMOTE_SANDBOX_ALLOW_EVENT_COMMAND" in result["watch_note"]
+        watched.until_event(result["watch_id"], "failed")
+        rsmcp.until("it is delivered", lambda: list(
+            (home.state / "events").glob("*.json")))
+    finally:
+        watched.daemon.kill()
+    assert not told.exists()
+
+
+def test_an_agent_is_woken(home, sshd):
+    """For a failure, too, which the Python server did not know."""
+    codex, told = my_codex(home)
     home.more["REMOTE_SANDBOX_ALLOW_EVENT_COMMAND"] = "1"
     watched = Watched(home, sshd)
     try:

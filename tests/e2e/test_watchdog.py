@@ -641,6 +641,26 @@ def test_what_is_not_allowed_is_refused(home, sshd, hook):
     assert not ran.exists()
 
 
+def test_a_configuration_that_is_being_saved_loses_no_event(home, sshd):
+    """For that moment it allows nothing, and says nothing."""
+    ran = home.path / "ran"
+    config = home.home / ".config/remote-sandbox-mcp/config.json"
+    config.parent.mkdir(parents=True)
+    text = json.dumps({"allow_event_command": True})
+    config.write_text(text)
+    config.chmod(0o600)
+    result = watch(home, sshd.entry(), "sleep 2; exit 3", interval_s=1,
+                   event_command="touch %s" % ran)
+    assert "not allowed" not in result.get("watch_note", ""), result
+    config.write_text(text[:10])
+    until("the event is there", lambda: list(
+        (home.state / "events").glob("*.json")), 3 * PATIENCE_S)
+    time.sleep(2)
+    assert not ran.exists()
+    config.write_text(text)
+    until("it is tried again", ran.exists, 3 * PATIENCE_S)
+
+
 def test_one_server_allows_nothing_for_another(home, sshd):
     ran = home.path / "ran"
     for number, env in enumerate((

@@ -8,6 +8,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import time
 
 import rsmcp
 import sshd as ssh_servers
@@ -121,7 +122,13 @@ def lose(sshd, name):
             ssh_servers.kill(pid, signal.SIGKILL)
         return len(found)
 
-    # One that was between fork and exec shows up in the next round.
-    rsmcp.until("the job is dead", lambda: kill_some(runners)
-                + kill_some(marks) + kill_some(runners + marks) == 0,
-                timeout=3 * rsmcp.PATIENCE_S)
+    def none_shows():
+        """One that becomes another program is not to be seen meanwhile, which
+        takes its time on a busy machine."""
+        for _ in range(5):
+            if kill_some(runners) + kill_some(marks):
+                return False
+            time.sleep(0.05)
+        return True
+
+    rsmcp.until("the job is dead", none_shows, timeout=3 * rsmcp.PATIENCE_S)

@@ -616,6 +616,46 @@ a_shutdown_is_no_failure_of_the_job(void **state)
 	watch_free(&w);
 }
 
+/* A login that leads to another node of a cluster. */
+static void
+another_host_is_no_reboot(void **state)
+{
+	struct watch w = resumable_watch(1);
+	struct observation o = job(JOB_RUNNING, -1);
+
+	(void)state;
+	o.boot_id = "b1 one";
+	step(&w, o, 1000);
+	o = job(JOB_KILLED, 137);
+	o.boot_id = "b2 two";
+	step(&w, o, 1100);
+	told("failed");
+	watch_free(&w);
+}
+
+/* The host answers all the while, and nobody would hear of it. */
+static void
+a_resume_that_is_never_answered_is_told(void **state)
+{
+	struct watch w = resumable_watch(3);
+	int64_t now = 1000;
+	int i, alerts = 0;
+
+	(void)state;
+	step(&w, job(JOB_LOST, -1), now);
+	for (i = 0; i < 20; i++) {
+		now += 1000;
+		step(&w, job(JOB_LOST, -1), now);
+		if (!out.resume)
+			continue;
+		step(&w, seen(SEEN_RESUME_UNKNOWN), now + 1);
+		alerts += out.count > 0;
+	}
+	assert_int_equal(alerts, 1);
+	assert_int_equal(w.resume_attempts, 1);
+	watch_free(&w);
+}
+
 static void
 a_clock_that_is_set_back_delays_little(void **state)
 {
@@ -1030,6 +1070,8 @@ main(void)
 		TEST(a_plan_may_hold_the_command),
 		TEST(a_host_that_was_rebooted_is_told),
 		TEST(a_shutdown_is_no_failure_of_the_job),
+		TEST(another_host_is_no_reboot),
+		TEST(a_resume_that_is_never_answered_is_told),
 		TEST(a_clock_that_is_set_back_delays_little),
 		TEST(a_job_that_is_not_there_yet_is_no_lost_one),
 		TEST(
