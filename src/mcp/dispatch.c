@@ -57,6 +57,9 @@ request_progress(struct call *call, double done, double total, const char *text)
 	if (rq->progress_at != 0 &&
 	    (done <= rq->progress || now < rq->progress_at + PROGRESS_MS))
 		return;
+	/* A client that does not read must not hold up who keeps time. */
+	if (frame_out_full(rq->server->out))
+		return;
 	if (until_check(&call->until, &err) == -1)
 		return;
 	rq->progress = done;

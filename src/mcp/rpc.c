@@ -101,48 +101,110 @@ check_request(struct rpc_msg *msg, struct rpc_fault *fault)
 	return 0;
 }
 
-/* The same with another character for each NUL that is written as an escape. */
-static char *
-without_nul(const char *line, size_t len)
+/* The code of "uXXXX", or -1. */
+static long
+escaped(const char *at, const char *end)
 {
-	char *copy = xmalloc(len);
-	size_t i;
+	char hex[5] = "";
+
+	if (end - at < 5 || *at != 'u')
+		return -1;
+	memcpy(hex, at + 1, 4);
+	return strspn(hex, "0123456789abcdefABCDEF") == 4
+	    ? strtol(hex, NULL, 16)
+	    : -1;
+}
+
+/* Behind a backslash: make what jansson refuses another character.  Where the
+ * escape ends. */
+static char *
+mend_escape(char *at, const char *end)
+{
+	static const char other[] = { 'u', 'f', 'f', 'f', 'd' };
+	long code = escaped(at, end), next;
+
+	if (code == -1)
+		return at + 1;
+	next = at + 6 < end && at[5] == '\\' ? escaped(at + 6, end) : -1;
+	if (code >= 0xd800 && code < 0xdc00 && next >= 0xdc00 && next < 0xe000)
+		return at + 11;
+	if (code == 0 || (code >= 0xd800 && code < 0xe000))
+		memcpy(at, other, sizeof(other));
+	return at + 5;
+}
+
+/* Make a number that may be too large a small one that is no id. */
+static char *
+mend_number(char *at, const char *end)
+{
+	static const char small[] = { '0', '.', '5' };
+	char *begin = at;
+	bool power = false;
+
+	for (; at < end && *at != '\0' && strchr("0123456789+-.eE", *at); at++)
+		power = power || *at == 'e' || *at == 'E';
+	if (at - begin > 15 || (power && at - begin >= 3)) {
+		memset(begin, ' ', (size_t)(at - begin));
+		memcpy(begin, small, sizeof(small));
+	}
+	return at;
+}
+
+/*
+ * jansson refuses some of what is JSON: a key with a NUL in it, half of a pair
+ * of surrogates (as programs write them that cut a text anywhere), a number
+ * beyond 64 bits.  Whoever sent that should have an answer with its id, so the
+ * line is read once more for that, mended.
+ */
+static char *
+mended(const char *line, size_t len)
+{
+	char *copy = xmalloc(len + 1), *at = copy, *end = copy + len;
+	bool text = false;
 
 	memcpy(copy, line, len);
-	for (i = 0; i + 5 < len; i++) {
-		if (copy[i] != '\\')
-			continue;
-		i++;
-		if (memcmp(copy + i, "u0000", 5) == 0)
-			memcpy(copy + i, "ufffd", 5);
+	copy[len] = '\0';
+	while (at < end) {
+		if (text && *at == '\\' && at + 1 < end) {
+			at = mend_escape(at + 1, end);
+		} else if (!text &&
+		    (*at == '-' || (*at >= '0' && *at <= '9'))) {
+			at = mend_number(at, end);
+		} else {
+			text ^= *at == '"';
+			at++;
+		}
 	}
 	return copy;
 }
 
-/*
- * jansson stops at a key with a NUL in it, though that is JSON.  So that the
- * answer to such a request has its id, the line is read once more for that.
- */
 static void
 find_id(const char *line, size_t len, struct rpc_msg *msg,
     struct rpc_fault *fault)
 {
-	char *copy = without_nul(line, len);
+	char *copy = mended(line, len);
+	struct rpc_fault other;
 	struct err err;
 
 	msg->root = decode_json(copy, len, &err);
 	free(copy);
 	if (json_object_get(msg->root, "method") == NULL)
 		return;
-	(void)check_request(msg, fault);
-	/* An id that had one itself is not what it was. */
+	/* One whose id is too large a number has none that could be told. */
+	if (check_id(msg, &other) == -1)
+		return;
+	(void)check_request(msg, &other);
+	/* An id that was mended itself is not what it was. */
 	if (json_is_string(msg->id) &&
 	    strstr(json_string_value(msg->id), "\xef\xbf\xbd") != NULL) {
 		msg->id = NULL;
 		msg->method = NULL; /* else it would be a notification */
 	}
-	rpc_fail(fault, RPC_INVALID_REQUEST,
-	    "the name of a field must not hold \\u0000");
+	if (msg->id != NULL)
+		fault->code = RPC_INVALID_REQUEST;
+	if (strstr(fault->msg, "NUL byte in object key") != NULL)
+		rpc_fail(fault, RPC_INVALID_REQUEST,
+		    "the name of a field must not hold \\u0000");
 }
 
 int
@@ -155,8 +217,7 @@ rpc_parse(const char *line, size_t len, struct rpc_msg *msg,
 	msg->root = decode_json(line, len, &err);
 	if (msg->root == NULL) {
 		rpc_fail(fault, RPC_PARSE_ERROR, "%s", err.msg);
-		if (memmem(line, len, "\\u0000", 6) != NULL)
-			find_id(line, len, msg, fault);
+		find_id(line, len, msg, fault);
 		return -1;
 	}
 	if (json_is_array(msg->root))
