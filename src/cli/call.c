@@ -127,6 +127,9 @@ run_tool(const struct tool *tool, const json_t *args, const char *config_file,
 		show_json(rc, result, &err);
 	else
 		show_text(rc, result, &err);
+	/* What was ended half-way has a result, and is no success. */
+	if (rc == 0)
+		rc = until_check(&call.until, &err);
 	json_decref(result);
 	app_free(call.app);
 	return rc == 0 ? EXIT_OK : EXIT_FAILED;

@@ -134,6 +134,8 @@ main(int argc, char **argv)
 		return knownhost_helper(argv[2], argv[3], argv[4],
 		    STDOUT_FILENO);
 	signal(SIGPIPE, SIG_IGN);
+	/* Who starts us may ignore it; then nobody could wait for a child. */
+	signal(SIGCHLD, SIG_DFL);
 	/* Sixty calls at once on twenty sandboxes need more than 1024. */
 	fs_many_fds();
 	names_init();

@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "base/self.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "cli/clients.h"
 #include "cli/setup.h"
 
@@ -118,6 +119,13 @@ setup_clients(const struct setup *s, struct err *err)
 	if (self == NULL)
 		return err_set(err, ERR_NOT_FOUND,
 		    "cannot find our own program; name it by --command");
+	if (!utf8_valid(self, strlen(self)) ||
+	    !utf8_valid(e.name, strlen(e.name))) {
+		free(self);
+		return err_set(err, ERR_INVALID,
+		    "the program's path and --server-name must be UTF-8, as "
+		    "the clients' files are; name another path by --command");
+	}
 	e.args = own_args(s, err);
 	if (e.args == NULL) {
 		free(self);

@@ -28,7 +28,7 @@ int
 cli_signal_fd(void)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction sa;
+	struct sigaction sa, old;
 	struct err err;
 	size_t i;
 
@@ -40,7 +40,12 @@ cli_signal_fd(void)
 	sa.sa_handler = on_signal;
 	sa.sa_flags = SA_RESTART;
 	sigemptyset(&sa.sa_mask);
-	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		/* nohup, or a shell's "&". */
+		if (sigaction(signals[i], NULL, &old) == 0 &&
+		    old.sa_handler == SIG_IGN)
+			continue;
 		sigaction(signals[i], &sa, NULL);
+	}
 	return signal_pipe[0];
 }

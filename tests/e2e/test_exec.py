@@ -4,6 +4,7 @@ import hashlib
 import os
 import pathlib
 import re
+import signal
 import shutil
 import stat
 import subprocess
@@ -393,6 +394,44 @@ def test_old_files_of_output_go(agent, home, new_agent, sshd):
     # The first of a process that needs a file looks after the others.
     new_agent(sshd.entry()).good("seq 100000", max_output_chars=10)
     assert not old.exists() and young.exists()
+
+
+def test_files_of_output_have_a_limit(agent, home, tmp_path):
+    """The oldest go, but not one that a call still writes."""
+    go = tmp_path / "go"
+    agent.run("seq 100000", max_output_chars=10)
+    place, = {path.parent for path in outputs(home)}
+    call = agent.begin("seq 100000; until [ -e %s ]; do sleep 0.1; done; "
+                       "echo end" % go, max_output_chars=10)
+    rsmcp.until("it writes", lambda: len(outputs(home)) == 2)
+    for number, path in enumerate(sorted(
+            outputs(home), key=lambda path: path.stat().st_mtime_ns)):
+        os.utime(path, (number + time.time() - 86400,) * 2)
+    oldest, written = sorted(outputs(home),
+                             key=lambda path: path.stat().st_mtime)
+    for number in range(1005):
+        path = place / ("%016x.stdout" % number)
+        path.touch()
+        os.utime(path, (number + time.time() - 40000,) * 2)
+    time.sleep(1.1)     # it is not looked at more often
+    agent.run("seq 100000", max_output_chars=10)
+    assert not oldest.exists() and written.exists()
+    assert len(outputs(home)) == 1001
+    assert (place / ("%016x.stdout" % 1004)).exists()
+    go.touch()
+    result = agent.end(call)
+    assert pathlib.Path(result["output_file"]).read_text().endswith("end\n")
+    # Nor may they take more than so much.
+    for path in place.glob("0*"):
+        path.unlink()
+    before = set(outputs(home))
+    big = place / "0.stdout"
+    with open(big, "wb") as file:
+        file.truncate((4 << 30) + 1)
+    os.utime(big, (time.time() - 40000,) * 2)
+    time.sleep(1.1)
+    agent.run("seq 100000", max_output_chars=10)
+    assert not big.exists() and before < set(outputs(home))
 
 
 def test_output_without_end(agent):
@@ -1128,3 +1167,42 @@ def test_remote_command_in_the_config(home, new_agent, sshd):
     assert (result.get("exit_code"), result.get("stdout")) == (3, "hi\n"), \
         result
     assert not list((home.home / ".ssh").glob("c-*"))
+
+
+# --- By hand ------------------------------------------------------------------
+
+def by_hand(home, sshd, command, ignored=()):
+    """Call the tool from a shell, so to say; its process."""
+    def ignore():
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+    return subprocess.Popen(
+        [os.path.abspath(rsmcp.SERVER), "call", "exec_bash",
+         "command=" + command], cwd=home.home, stdout=subprocess.PIPE,
+        text=True, preexec_fn=ignore, env=rsmcp.environment(
+            home.home, **home.env([sshd.entry()])))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_call_by_hand_that_is_ended_is_no_success(home, sshd, tag, number):
+    """`call exec_bash ... && deploy`"""
+    with by_hand(home, sshd, "sleep %s" % tag) as process:
+        tag.runs()
+        process.send_signal(number)
+        process.communicate(timeout=rsmcp.PATIENCE_S)
+        assert process.returncode == 1
+    tag.ends(within=rsmcp.PATIENCE_S)
+
+
+def test_signals_that_were_ignored_stay_so(home, sshd, tag):
+    """nohup.  And who ignores the end of children does not mean ours."""
+    with by_hand(home, sshd, "sleep %s; echo on" % tag,
+                 [signal.SIGHUP, signal.SIGINT, signal.SIGCHLD]) as process:
+        tag.runs()
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        assert process.poll() is None
+        tag.kill()
+        out, _ = process.communicate(timeout=rsmcp.PATIENCE_S)
+        assert process.returncode == 0 and "on" in out
