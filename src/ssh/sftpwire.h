@@ -55,6 +55,8 @@ enum sftp_code {
 	SFTP_BAD_MESSAGE = 5,
 	SFTP_CONNECTION_LOST = 7, /* never sent: we make it up */
 	SFTP_UNSUPPORTED = 8,
+	SFTP_FILE_EXISTS =
+	    11, /* of a later version; some say it all the same */
 };
 
 /* How a file is opened. */

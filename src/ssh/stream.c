@@ -10,7 +10,7 @@
 #include "base/mem.h"
 
 #define CHUNK ((size_t)256 << 10)
-#define WORDS_MAX 8192
+#define WORDS_MAX ((size_t)1 << 20)
 
 /* What it may print while we write, before we read it. */
 #define PENDING_MAX ((size_t)4 << 20)
@@ -352,6 +352,12 @@ const char *
 stream_words(const struct stream *s)
 {
 	return s->err.head.data;
+}
+
+bool
+stream_words_cut(const struct stream *s)
+{
+	return s->err.total > s->err.head.len;
 }
 
 static void

@@ -8,6 +8,7 @@
 #ifndef SSH_STREAM_H
 #define SSH_STREAM_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -41,10 +42,11 @@ ssize_t stream_read(struct stream *s, void *data, size_t size,
 
 /*
  * Wait for its end; output that nobody read is dropped.  Returns its exit
- * status, or -1: lost link, until.  What it wrote to stderr (a few kilobytes)
- * is in stream_words().
+ * status, or -1: lost link, until.  What it wrote to stderr is in
+ * stream_words(), up to a megabyte.
  */
 int stream_end(struct stream *s, const struct until *until, struct err *err);
 const char *stream_words(const struct stream *s);
+bool stream_words_cut(const struct stream *s);
 
 #endif

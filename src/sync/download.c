@@ -3,6 +3,7 @@
  * small files from a tar stream, big ones in pieces.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,51 +114,105 @@ not_whole(struct small *s, const struct entry *e, const char *why)
 	s->r->report->bytes -= e->size;
 }
 
-/* Does tar speak of this file?  "tar: ./name: ..." */
-static bool
-is_named(const char *words, const char *path)
+/* The file that tar speaks of in "tar: ./name: ...", or NULL.  A name may have
+ * a colon in it. */
+static const struct entry *
+named(const struct tree *wanted, const char *line)
 {
-	char *name = xasprintf("./%s: ", path);
-	bool there = strstr(words, name) != NULL;
+	const char *name = strstr(line, "./"), *at;
+	const struct entry *e = NULL;
+	char *path;
 
-	free(name);
-	return there;
+	if (name == NULL)
+		return NULL;
+	name += 2;
+	for (at = name; e == NULL; at++) {
+		at = strstr(at, ": ");
+		if (at == NULL || at - name > PATH_MAX)
+			return NULL;
+		path = xstrndup(name, (size_t)(at - name));
+		e = tree_find(wanted, path);
+		free(path);
+	}
+	return e;
+}
+
+static bool
+speaks_of_reading(const char *line)
+{
+	static const char *const words[] = { "ead error", "nput/output error",
+		"tale file handle", NULL };
+	size_t i;
+
+	for (i = 0; words[i] != NULL; i++) {
+		if (strstr(line, words[i]) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* Nobody knows which it was, so it may be any. */
+static void
+none_is_sure(struct small *s, const char *line)
+{
+	struct buf said;
+	char *why;
+	size_t i;
+
+	buf_init(&said, 300);
+	clean_text(&said, line, strlen(line));
+	why = xasprintf("the host could not read all of a file, and did not "
+	                "say of which, so it may be this one; sync again: %s",
+	    said.data);
+	for (i = 0; i < s->wanted.count; i++) {
+		if (s->done[i] == CAME)
+			not_whole(s, &s->wanted.entries[i], why);
+		s->done[i] = TOLD;
+	}
+	free(why);
+	buf_free(&said);
+}
+
+/* A line that tar wrote; false if nothing is sure any more. */
+static bool
+check_line(struct small *s, const char *line)
+{
+	const struct entry *e;
+
+	if (!speaks_of_reading(line))
+		return true;
+	e = named(&s->wanted, line);
+	if (e == NULL) {
+		none_is_sure(s, line);
+		return false;
+	}
+	if (s->done[e - s->wanted.entries] == CAME)
+		not_whole(s, e,
+		    "the host could not read all of it; sync again");
+	s->done[e - s->wanted.entries] = TOLD;
+	return true;
 }
 
 /*
  * tar fills up with zeros what it cannot read of a file, and goes on; only its
- * words tell.  -1 if they do not tell of which.
+ * words tell.
  */
-static int
-check_unread(struct small *s, struct err *err)
+static void
+check_unread(struct small *s)
 {
-	const char *words = stream_words(s->stream);
-	struct buf said;
-	bool found = false;
-	size_t i;
+	const char *at = stream_words(s->stream);
+	bool sure = true;
 
-	if (strstr(words, "ead error") == NULL &&
-	    strstr(words, "nput/output error") == NULL &&
-	    strstr(words, "tale file handle") == NULL)
-		return 0;
-	for (i = 0; i < s->wanted.count; i++) {
-		if (s->done[i] != CAME ||
-		    !is_named(words, s->wanted.entries[i].path))
-			continue;
-		found = true;
-		s->done[i] = TOLD;
-		not_whole(s, &s->wanted.entries[i],
-		    "the host could not read all of it; sync again");
+	while (sure && *at != '\0') {
+		size_t len = strcspn(at, "\n");
+		char *line = xstrndup(at, len);
+
+		sure = check_line(s, line);
+		free(line);
+		at += len + (at[len] == '\n');
 	}
-	if (found)
-		return 0;
-	buf_init(&said, 300);
-	clean_text(&said, words, strcspn(words, "\n"));
-	err_set(err, ERR_IO,
-	    "%s could not read all of a file, and did not say of which: %s",
-	    link_sandbox(s->r->link)->name, said.data);
-	buf_free(&said);
-	return -1;
+	if (sure && stream_words_cut(s->stream))
+		none_is_sure(s, "it had too much to say");
 }
 
 /*
@@ -229,7 +284,8 @@ take_stream(struct small *s, struct err *err)
 	note_missing(s);
 	if (status == 0)
 		return 0;
-	return check_unread(s, err) == -1 ? -1 : check_changed(s, err);
+	check_unread(s);
+	return check_changed(s, err);
 }
 
 /* The next files of the plan, from *at on, which moves behind them. */

@@ -100,7 +100,8 @@ static const char python_commit[] =
  * would move into a directory, or into what a link leads to. */
 static const char shell_commit[] =
     "X=0 R=0; z() { printf \"p%s\\\\000%s\\\\000\" \"$1\" \"$2\"; }; "
-    "v() { [ ! -h \"$2\" ] || rm -f -- \"$2\"; "
+    "v() { [ -e \"$1\" ] || [ -h \"$1\" ] || return 1; "
+    "[ ! -h \"$2\" ] || [ ! -d \"$2\" ] || rm -f -- \"$2\"; "
     "[ ! -d \"$2\" ] && mv -f -- \"$1\" \"$2\"; }; "
     "m() { v \"d/$1\" \"$T/$1\" || z \"$1\" \"cannot move it\"; }; "
     "b() { if [ `sort -u \"$T/$2.done\" | grep -c \" \"` != $3 ]; then "
@@ -188,7 +189,7 @@ add_python(struct buf *out, const char *text)
  * disk does not know.
  */
 static const char unpack[] =
-    "LC_ALL=C tar -xpof -; } 2>&1; echo \"= $?\"; } | { c=1 f=; "
+    "; } 2>&1; echo \"= $?\"; } | { c=1 f=; "
     "while IFS= read -r l; do case $l in "
     "\"= \"*) c=${l#= }; continue;; "
     "*\"No space left\"*|*\"uota exceeded\"*|*\"rote only\"*|"
@@ -196,7 +197,14 @@ static const char unpack[] =
     "*\"write error\"*|*\"short write\"*|*\": Write failed\"*) f=1;; "
     "\"tar: d/\"*\": Cannot open: \"*|\"tar: d/\"*\": Cannot mkdir: \"*|"
     "\"tar: d/\"*\": Cannot create symlink \"*) printf \"%s\\n\" \"$l\" >>lost;; "
-    "*\"an't open \"*|*\"an't create \"*) f=1;; "
+    /* of other kinds of tar: can't create symlink 'd/a' to 'b': why */
+    "*\"an't create \"*\"'d/\"*\"': \"*) "
+    "q=${l#*\"'d/\"}; p=${q%%\"'\"*}; case ${q#\"$p\"} in "
+    "\"': \"*|\"' to '\"*) "
+    "printf \"tar: d/%s: Cannot create it: %s\\n\" \"$p\" \"${l##*: }\" >>lost;; "
+    "*) f=1;; esac;; "
+    "*\"an't open \"*|*\"an't create \"*|*\": Cannot open: \"*|"
+    "*\": Cannot mkdir: \"*|*\": Cannot create symlink \"*) f=1;; "
     "esac; printf \"%s\\n\" \"$l\" >&2; done; "
     "[ -z \"$f\" ] || rm -f end; echo \"$c\"; }); "
     "[ -f end ] || { cat >/dev/null; [ $c != 0 ] || c=90; exit $c; }; "
@@ -216,7 +224,9 @@ far_take(struct buf *out, const struct far_root *r, const char *id, bool gzip)
 	buf_adds(out,
 	    "trap 'cd /; rm -rf \"$S\"' EXIT; trap 'exit 1' HUP INT TERM; "
 	    "umask 077; mkdir \"$S\" \"$S/d\" && cd \"$S\" || exit 4; ");
-	buf_addf(out, "c=$({ { %s", gzip ? "gzip -dc | " : "");
+	buf_addf(out, "c=$({ { %sLC_ALL=C tar -xpof -%s",
+	    gzip ? "gzip -dc | " : "",
+	    r->gnu_tar ? " --quoting-style=literal" : "");
 	buf_adds(out, unpack);
 	if (r->perl) {
 		buf_adds(out, "perl -e ");
@@ -313,7 +323,8 @@ far_give(struct buf *out, const struct far_root *r)
 	buf_adds(out, "cd -- \"$T\" || exit 3; ");
 	if (r->gnu_tar)
 		buf_adds(out,
-		    "LC_ALL=C tar -b 128 -cf - --format=gnu --no-recursion --null -T -");
+		    "LC_ALL=C tar -b 128 -cf - --quoting-style=literal "
+		    "--format=gnu --no-recursion --null -T -");
 	else if (r->bsd_tar)
 		buf_adds(out,
 		    "LC_ALL=C tar -cnf - --format=gnutar --null -T -");

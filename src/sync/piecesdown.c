@@ -20,6 +20,7 @@
 
 #define OTHER "another sync is bringing it"
 #define CHANGED "it changed while it was read; sync again"
+#define UNREAD "the host could not read all of it; sync again"
 
 /* A text that changes when this machine is started again. */
 static void
@@ -77,7 +78,7 @@ read_all(struct pieces *p, struct stream *s, char *out, size_t len,
 		if (n == -1)
 			return -1;
 		if (n == 0)
-			return err_set(err, ERR_INVALID, CHANGED);
+			return err_set(err, ERR_INVALID, UNREAD);
 		out += n;
 		len -= (size_t)n;
 	}
@@ -118,7 +119,7 @@ fetch_piece(struct pieces *p, struct stream *s, size_t i, char *chunk,
 	if (read_all(p, s, said, strlen(line), err) == -1)
 		return -1;
 	if (strcmp(said, line) != 0)
-		return err_set(err, ERR_INVALID, CHANGED);
+		return err_set(err, ERR_INVALID, UNREAD);
 	return 0;
 }
 
@@ -294,6 +295,18 @@ drop_part(const struct pieces *p)
 	free(done);
 }
 
+/* -1 if it is no longer what the scan saw, or nobody knows.  Nobody shall go on
+ * with a part that is of two contents. */
+static int
+has_changed(struct pieces *p, struct err *err)
+{
+	int rc = still_there(p, err);
+
+	if (rc == -1 && err->code == ERR_INVALID && is_ours(p))
+		drop_part(p);
+	return rc;
+}
+
 /* Give the part its mode, its time and its name. */
 static int
 put_in_place(struct pieces *p, const char *name, struct err *err)
@@ -348,10 +361,10 @@ fetch_file(struct pieces *p, const char *name, struct err *err)
 	rc = pieces_run(p, p->r->sftp != NULL ? fetch_by_sftp : fetch_pieces,
 	    err);
 	if (rc == 0)
-		rc = still_there(p, err);
-	/* Nobody shall go on with what is of another content in part. */
-	if (rc == -1 && err->code == ERR_INVALID && is_ours(p))
-		drop_part(p);
+		rc = has_changed(p, err);
+	else if (err->code == ERR_INVALID)
+		/* It may be shorter now; or the host's disk fails. */
+		(void)has_changed(p, err);
 	return rc == 0 ? put_in_place(p, name, err) : rc;
 }
 

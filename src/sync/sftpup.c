@@ -123,10 +123,12 @@ placed(void *data, const struct sftp_packet *reply)
 	}
 	sftp_why(reply, &why);
 	/* Without OpenSSH's rename there is no other way to replace a file.
-	 * Other codes than the one for "it is there" tell of something else:
-	 * of our file that is gone, or of what may not be done. */
+	 * Other codes than those for "it is there" tell of something else: of
+	 * our file that is gone, or of what may not be done. */
 	if (!j->retried && !sftp_can(j->u->s, SFTP_POSIX_RENAME) &&
-	    sftp_code_of(reply) == SFTP_FAILURE && reply->type == SFTP_STATUS) {
+	    reply->type == SFTP_STATUS &&
+	    (sftp_code_of(reply) == SFTP_FAILURE ||
+	        sftp_code_of(reply) == SFTP_FILE_EXISTS)) {
 		j->retried = true;
 		sftp_path(j->u->s, SFTP_REMOVE, j->path, made_room, j);
 		return;

@@ -19,6 +19,8 @@ from trees import NAMES, Maker, describe, write
 
 needs_root = pytest.mark.skipif(not ROOT, reason="needs root")
 
+SFTP_SERVER = "/usr/lib/openssh/sftp-server"
+
 ONLY = "allows file transfer (SFTP) only: commands cannot be run there"
 
 
@@ -332,6 +334,23 @@ def test_without_extensions(new_agent, new_sshd, tmp_path):
     assert result["uploaded_files"] == 1 and "problems" not in result, result
     same(box.here, box.there)
     assert not parts(box.there)
+
+
+@pytest.mark.skipif(not os.path.exists(SFTP_SERVER), reason="not there")
+def test_another_word_for_what_is_there(new_agent, new_sshd, tmp_path):
+    """Some servers say so by a code of a later version."""
+    words = tmp_path / "words"
+    words.write_text("exec %s %s %s -P posix-rename,statvfs,lsetstat\n" % (
+        sys.executable, pathlib.Path(__file__).parent / "exists_sftp.py",
+        SFTP_SERVER))
+    server = new_sshd("ForceCommand sh %s" % words)
+    box = Jail(new_agent(server.entry(), env=LARGE), tmp_path, server)
+    write(box.here / "f", "old")
+    box.good("up")
+    write(box.here / "f", "newer")
+    result = box.good("up")
+    assert result["uploaded_files"] == 1 and "problems" not in result, result
+    same(box.here, box.there)
 
 
 def test_a_server_for_reading_alone(new_agent, new_sshd, tmp_path):

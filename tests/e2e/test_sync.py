@@ -517,27 +517,133 @@ def tar_that_says(place, words, when):
     return place
 
 
-@pytest.mark.parametrize("name", ["./a", "something"])
+READ_ERROR = ("tar: %s: Read error at byte 0, while reading 5 bytes: "
+              "Input/output error")
+
+
+def bad_reader(new_agent, new_sshd, place, words):
+    """A host whose tar says that, until there is a file "fine"."""
+    path = tar_that_says(place / "bin", words, "[ -e %s ]" % (place / "fine"))
+    one = Syncer(new_agent(new_sshd(env={"PATH": path}).entry()), place)
+    for name in ("a", "b: c", "d\u00e9"):
+        write(one.there / name, "whole")
+    return one
+
+
+@pytest.mark.parametrize("name", ["a", "b: c", "d\u00e9"])
 def test_a_file_that_the_host_could_not_read_whole(new_agent, new_sshd,
                                                    tmp_path, name):
     """tar fills it up with zeros, and nobody would look at it again."""
-    place = tar_that_says(
-        tmp_path / "bin", "tar: %s: Read error at byte 0, while reading 5 "
-        "bytes: Input/output error" % name, "[ -e %s ]" % (tmp_path / "fine"))
-    one = Syncer(new_agent(new_sshd(env={"PATH": place}).entry()), tmp_path)
-    write(one.there / "a", "whole")
-    write(one.there / "b", "whole")
+    one = bad_reader(new_agent, new_sshd, tmp_path,
+                     READ_ERROR % ("./" + name))
     result = one.down()
-    if name == "something":
-        assert result.failed and "could not read all" in result["error"]
-        return
     [problem] = result["problems"]
-    assert problem["path"] == "a" and "could not read" in str(problem)
-    assert result["downloaded_files"] == 1, result
+    assert problem["path"] == name and "could not read" in str(problem)
+    assert result["downloaded_files"] == 2, result
     (tmp_path / "fine").touch()
     again = one.good("down")
-    assert again["skipped_files"] == 1 and "problems" not in again, again
+    assert again["skipped_files"] == 2 and "problems" not in again, again
     same(one.there, one.here)
+
+
+@pytest.mark.parametrize("words", [
+    READ_ERROR % "something", READ_ERROR % "./a" + "\n" + READ_ERROR % "x",
+    "much"])
+def test_files_of_which_nobody_knows_whether_they_were_read(
+        new_agent, new_sshd, tmp_path, words):
+    """Any may be the one: none counts, and all of them are brought again."""
+    if words == "much":
+        words = "tar: ./x: Cannot open: Permission denied\n" * 30000
+    one = bad_reader(new_agent, new_sshd, tmp_path, words)
+    result = one.down()
+    assert sorted(problem["path"] for problem in result["problems"]) == \
+        ["a", "b: c", "d\u00e9"]
+    assert result["downloaded_files"] == 0 and not result.failed, result
+    (tmp_path / "fine").touch()
+    again = one.good("down")
+    assert again["downloaded_files"] == 3 and "problems" not in again, again
+    same(one.there, one.here)
+
+
+def test_a_file_that_the_host_cannot_open_at_all(new_agent, new_sshd,
+                                                 tmp_path):
+    """The others come all the same."""
+    path = programs(tmp_path / "bin", "tar")
+    (path / "tar").write_text(
+        "#!/bin/sh\n%s --exclude=./a \"$@\"\n"
+        "echo 'tar: ./a: Cannot open: Input/output error' >&2; exit 2\n"
+        % shutil.which("tar"))
+    (path / "tar").chmod(0o755)
+    one = Syncer(new_agent(new_sshd(env={"PATH": path}).entry()), tmp_path)
+    for name in ("a", "b"):
+        write(one.there / name, "whole")
+    result = one.down()
+    assert not result.failed, result
+    [problem] = result["problems"]
+    assert problem["path"] == "a" and "Cannot open" in problem["problem"]
+    assert result["downloaded_files"] == 1, result
+
+
+def test_names_are_told_as_they_are(new_agent, new_sshd, tmp_path):
+    """GNU tar would write them with backslashes."""
+    path = programs(tmp_path / "bin", "tar")
+    (path / "tar").write_text(
+        "#!/bin/sh\n%s \"$@\"; case $* in *quoting-style=literal*) n=%s;; "
+        "*) n='\\303\\251';; esac\n"
+        "case $* in -x*) rm d/new/%s; n=\"d/new/$n: Cannot open: no\";; "
+        "*) n=\"./$n: Read error: Input/output error\";; esac\n"
+        "printf 'tar: %%s\\n' \"$n\" >&2; exit 2\n"
+        % (shutil.which("tar"), "\u00e9", "\u00e9"))
+    (path / "tar").chmod(0o755)
+    one = Syncer(new_agent(new_sshd(env={"PATH": path}).entry()), tmp_path)
+    write(one.there / "\u00e9", "whole")
+    result = one.down()
+    assert [problem["path"] for problem in result["problems"]] == ["\u00e9"]
+    write(one.here / "new/a", "whole")
+    write(one.here / "new/\u00e9", "whole")
+    (one.here / "\u00e9").unlink()
+    result = one.up()
+    assert [problem["path"] for problem in result["problems"]] == \
+        ["new/\u00e9"], result
+    assert result["uploaded_files"] == 1, result
+
+
+@pytest.mark.parametrize("words", [
+    "tar: can'\"'\"'t create symlink '\"'\"'d/l'\"'\"' to "
+    "'\"'\"'a'\"'\"': Operation not permitted",
+    "tar: d/l: Can'\"'\"'t create '\"'\"'d/l'\"'\"': Illegal byte sequence"])
+def test_a_link_that_other_kinds_of_tar_cannot_make(new_agent, new_sshd,
+                                                    tmp_path, words):
+    """As on a disk without links: it is told, and the rest is there."""
+    place = tar_that_says(tmp_path / "bin", words, "! rm d/l")
+    one = Syncer(new_agent(new_sshd(env={"PATH": place}).entry()), tmp_path)
+    write(one.here / "a", "whole")
+    (one.here / "l").symlink_to("a")
+    result = one.up()
+    assert not result.failed, result
+    assert {problem["path"] for problem in result["problems"]} == {"l"}
+    assert result["uploaded_files"] == 1, result
+    assert (one.there / "a").read_text() == "whole"
+
+
+@pytest.mark.parametrize("host", ["gnu", "no perl", "no perl, no python"])
+def test_a_link_stays_if_nothing_can_take_its_place(new_agent, new_sshd,
+                                                    tmp_path, host):
+    place = HOSTS[host](tmp_path) or programs(tmp_path / "bin")
+    (place / "tar").unlink()
+    (place / "tar").write_text(
+        "#!/bin/sh\n%s \"$@\"; s=$?\nrm d/l && echo 'tar: d/l: Cannot "
+        "create symlink to `a'\\'': Operation not permitted' >&2 && s=2\n"
+        "exit $s\n" % shutil.which("tar"))
+    (place / "tar").chmod(0o755)
+    one = Syncer(new_agent(new_sshd(env={"PATH": place}).entry()), tmp_path)
+    one.there.mkdir()
+    (one.there / "l").symlink_to("precious")
+    (one.here / "l").symlink_to("a")
+    result = one.up()
+    assert not result.failed, result
+    assert {problem["path"] for problem in result["problems"]} == {"l"}
+    assert os.readlink(one.there / "l") == "precious"
 
 
 @pytest.mark.parametrize("words", [
@@ -1011,6 +1117,29 @@ def test_a_part_of_a_file_that_changed_goes(new_agent, sshd, tmp_path,
     line.close()
     assert "changed" in str(result["problems"]), result
     assert list(target.iterdir()) == []
+
+
+def test_a_part_stays_if_the_host_could_not_read_on(new_agent, new_sshd,
+                                                     tmp_path):
+    """The file is the same: what is there is not brought again."""
+    path = programs(tmp_path / "bin", "dd")
+    (path / "dd").write_text(
+        "#!/bin/sh\ncase $* in *skip=0*) ;; *) [ -e %s ] || exit 1;; esac\n"
+        "exec %s \"$@\"\n" % (tmp_path / "fine", shutil.which("dd")))
+    (path / "dd").chmod(0o755)
+    one = Syncer(new_agent(new_sshd(env={"PATH": path}).entry(), env=LARGE),
+                 tmp_path)
+    write(one.there / "big", os.urandom(40 << 20))
+    result = one.down()
+    assert "could not read" in str(result["problems"]), result
+    [part] = [path for path in one.here.iterdir()
+              if not path.name.endswith(".done")]
+    before = part.stat().st_ino
+    (tmp_path / "fine").touch()
+    again = one.good("down")
+    assert again["downloaded_files"] == 1, again
+    assert (one.here / "big").stat().st_ino == before
+    same(one.there, one.here)
 
 
 def test_two_downloads_of_a_big_file(new_agent, sshd, tmp_path):
