@@ -71,8 +71,7 @@ open_file(struct capture *c)
 	c->stream = NULL;
 	if (c->file == NULL)
 		return;
-	c->file_fd =
-	    open(c->file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	c->file_fd = open(c->file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (c->file_fd == -1) {
 		/* Not later either: it would lack what came before. */
 		free(c->file);

@@ -43,6 +43,8 @@ drop_shells(struct link *l)
 	l->lease = NULL;
 	memset(l->full, 0, sizeof(l->full));
 	memset(l->elsewhere, 0, sizeof(l->elsewhere));
+	/* That lease is still ending what bears its name. */
+	random_hex(l->id, 8);
 }
 
 void
@@ -55,9 +57,7 @@ link_reset(struct link *l)
 	l->alone = l->asked = -READY_MS;
 	l->sftp_only = false;
 	l->ahead_known = false;
-	l->note[0] = '\0';
-	/* The lease of the last one may still be ending what bears its name. */
-	random_hex(l->id, 8);
+	l->note[0] = l->refused[0] = '\0';
 }
 
 /* With the lock held: drop what hangs on the masters of this generation. */
@@ -110,6 +110,7 @@ ask_lease(struct link *l, const struct until *until, struct err *err)
 	if (lease == NULL)
 		return -1;
 	set_lease(l, lease);
+	l->lease_master = m;
 	return m;
 }
 
@@ -191,13 +192,15 @@ start_once(struct link *l, const struct until *until, struct err *err)
 static void
 wait_for_others(struct link *l, bool had_lease, const struct until *until)
 {
-	/* The name begins with a hexadecimal digit at random. */
-	int steps = had_lease ? LEASE_END_STEPS + (l->id[0] & 3) : 1;
 	struct until step;
 	struct err err;
+	int steps = 1;
 
 	pthread_mutex_lock(&l->lock);
 	drop_shells(l);
+	/* The name is new, and begins with a hexadecimal digit at random. */
+	if (had_lease)
+		steps = LEASE_END_STEPS + (l->id[0] & 3);
 	pthread_mutex_unlock(&l->lock);
 	while (steps-- > 0 && until_check(until, &err) == 0) {
 		pthread_mutex_lock(&l->lock);
@@ -213,15 +216,19 @@ start_shells(struct link *l, const struct until *until, struct err *err)
 {
 	struct until room = until_within(until, READY_MS);
 	struct err over;
+	bool lacking;
 	int rc;
 
 	while ((rc = start_once(l, until, err)) != 0) {
-		if (rc == -1 && (err->code != ERR_LIMIT || !link_lacks_room(l)))
+		pthread_mutex_lock(&l->lock);
+		lacking = link_lacks_room(l);
+		pthread_mutex_unlock(&l->lock);
+		if (rc == -1 && (err->code != ERR_LIMIT || !lacking))
 			return -1;
 		if (until_check(until, err) == -1)
 			return -1;
 		if (until_check(&room, &over) == -1)
-			return rc == 1 ? 0 : -1;
+			return link_no_room(l, err);
 		wait_for_others(l, rc == 1, &room);
 	}
 	return 0;

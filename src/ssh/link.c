@@ -214,7 +214,7 @@ wait_for_room(struct link *l, int64_t *since, const struct until *until,
 		return -1;
 	if (l->busy > 0)
 		*since = clock_ms();
-	else
+	else if (link_lacks_room(l))
 		link_want(l);
 	if (l->connecting)
 		return 0; /* that one is looking */
@@ -350,7 +350,8 @@ link_lost(struct link *l, const struct shell *gone)
  * there.  One that is ready before its lease goes is ended by that.
  *
  * Nor would the lease end what runs on another machine, to which a further
- * login may lead: 1, and its master is not used again.
+ * login may lead: 1, and its master is not used again.  What is on the lease's
+ * own connection is where it is; a name may change, too.
  */
 static int
 still_ours(struct link *l, const struct shell *s, struct err *err)
@@ -360,7 +361,8 @@ still_ours(struct link *l, const struct shell *s, struct err *err)
 	pthread_mutex_lock(&l->lock);
 	if (s->generation != l->generation || l->lease == NULL) {
 		rc = err_set(err, ERR_IO, "the link was lost");
-	} else if (strcmp(s->machine, l->lease->machine) != 0) {
+	} else if (s->master != l->lease_master &&
+	    strcmp(s->machine, l->lease->machine) != 0) {
 		l->elsewhere[s->master] = true;
 		drop_beside(l, s);
 		rc = 1;

@@ -42,11 +42,13 @@ struct link {
 	bool full[MASTERS_MAX];      /* that has no room for a channel */
 	bool elsewhere[MASTERS_MAX]; /* on another machine than the lease */
 	int64_t alone;               /* when a further login last failed */
+	char refused[256];           /* why it did, or "" */
 	unsigned busy;               /* shells that were taken */
 	unsigned waiting;            /* calls that wait for one */
 	bool wanted;                 /* another process has no session at all */
 	int64_t asked;               /* when we had none, and said so */
 	struct lease *lease;         /* or NULL */
+	int lease_master;            /* on which it is; -1: on one that went */
 	bool doubted;                /* it failed; shells may well be alive */
 	struct shell *idle;          /* ready or about to be */
 	unsigned idle_count;
@@ -110,6 +112,10 @@ int link_no_shell(const struct link *l, struct err *err);
  * for us, as long as another process has none. */
 bool link_full(const struct link *l);
 
+/* Did no master have room when it was last asked?  Limits are of other kinds,
+ * too. */
+bool link_lacks_room(const struct link *l);
+
 /* We have no session to wait for; let other processes know. */
 void link_want(struct link *l);
 
@@ -127,9 +133,6 @@ int link_log_in(struct link *l, int number, const struct until *until,
 int link_roomy(struct link *l, bool grow, const struct until *until,
     struct err *err);
 void link_note_full(struct link *l, int master);
-
-/* Was a limit that was hit the want of room?  There are others. */
-bool link_lacks_room(struct link *l);
 
 /* A shell, or a session of SFTP, where there is room. */
 struct shell *link_open_shell(struct link *l, bool grow,

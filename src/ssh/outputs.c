@@ -2,6 +2,7 @@
 #include "ssh/outputs.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -66,14 +67,15 @@ older_first(const void *a, const void *b)
 static bool
 remove_file(int dir_fd, const char *name)
 {
-	int fd = openat(dir_fd, name,
-	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	/* NFS wants to write what it locks. */
+	int fd =
+	    openat(dir_fd, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	bool gone;
 
 	if (fd == -1)
 		return false;
-	gone =
-	    flock(fd, LOCK_EX | LOCK_NB) == 0 && unlinkat(dir_fd, name, 0) == 0;
+	gone = (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) &&
+	    unlinkat(dir_fd, name, 0) == 0;
 	close(fd);
 	return gone;
 }

@@ -25,6 +25,9 @@ link_log_in(struct link *l, int number, const struct until *until,
 		master_free(&l->masters[number]);
 	l->masters[number] = m;
 	l->elsewhere[number] = false;
+	l->refused[0] = '\0';
+	if (number == l->lease_master)
+		l->lease_master = -1; /* it is on the one before */
 	if (m.new_key[0] != '\0')
 		snprintf(l->news, sizeof(l->news), "%s", m.new_key);
 	pthread_mutex_unlock(&l->lock);
@@ -78,6 +81,10 @@ link_no_room(const struct link *l, struct err *err)
 			    "the host of this sandbox",
 			    l->sb->name);
 	}
+	if (l->refused[0] != '\0')
+		return err_set(err, ERR_LIMIT,
+		    "%s allows no further session, nor another login: %s",
+		    l->sb->name, l->refused);
 	return err_set(err, ERR_LIMIT,
 	    "%s allows no further session; close other sessions on it, or "
 	    "raise MaxSessions there",
@@ -107,6 +114,7 @@ link_roomy(struct link *l, bool grow, const struct until *until,
 		err->code = ERR_LIMIT;
 		pthread_mutex_lock(&l->lock);
 		l->alone = clock_ms();
+		snprintf(l->refused, sizeof(l->refused), "%.255s", err->msg);
 		pthread_mutex_unlock(&l->lock);
 	}
 	return -1;
@@ -121,14 +129,9 @@ link_note_full(struct link *l, int master)
 }
 
 bool
-link_lacks_room(struct link *l)
+link_lacks_room(const struct link *l)
 {
-	bool full;
-
-	pthread_mutex_lock(&l->lock);
-	full = with_room(l) == -1;
-	pthread_mutex_unlock(&l->lock);
-	return full;
+	return with_room(l) == -1;
 }
 
 /* Without its lease a link is lost, whatever else is there. */

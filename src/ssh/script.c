@@ -220,23 +220,25 @@ script_shell(struct buf *out, const char *token, const char *mark)
  * link is another command's, though it may be a child of the same waiter: the
  * next command shell is already waiting there.  c() is a clock, w() a nap.
  * g() prints "/proc/PID/..." of those that have a word in their environment, or
- * one of several, each in a line.
+ * one of several: "-e" each, as older kinds of busybox take several lines for a
+ * single word.
  * A grep that stops at NUL (busybox) is of no use for environments as they are;
  * strings looks at all of them in one process, where it is there.
  */
 const char script_kill[] =
     "z=$$; if printf \"a\\000b\" | grep -qF b; "
-    "then g() { grep -lF -e \"$1\" /proc/[0-9]*/environ; }; "
+    "then g() { grep -lF \"$@\" /proc/[0-9]*/environ; }; "
     "elif strings -f -n 6 /proc/$$/environ | grep -q \"^/proc/$$/environ: \"; "
-    "then g() { strings -f -n 6 /proc/[0-9]*/environ | grep -F -e \"$1\"; }; "
+    "then g() { strings -f -n 6 /proc/[0-9]*/environ | grep -F \"$@\"; }; "
     "else g() { for f in /proc/[0-9]*; do tr \"\\000\" \"\\n\" <$f/environ | "
-    "grep -qF -e \"$1\" && echo $f/; done; }; fi 2>/dev/null; "
-    "n() { g \"$1\" 2>/dev/null | "
-    "sed \"s|^/proc/\\([0-9]*\\)/.*|$2 \\1|\"; }; "
-    "m() { { n \"RSMCP_CALL=$M\" m; n \"RSMCP_CALL=$P\" o; "
-    "[ -z \"$X\" ] || n \"`printf 'RSMCP_CALL=%s\\n' $X`\" x; "
+    "grep -qF \"$@\" && echo $f/; done; }; fi 2>/dev/null; "
+    "n() { tg=$1; shift; g \"$@\" 2>/dev/null | "
+    "sed \"s|^/proc/\\([0-9]*\\)/.*|$tg \\1|\"; }; "
+    "m() { { n m -e \"RSMCP_CALL=$M\"; n o -e \"RSMCP_CALL=$P\"; "
+    "xl=; for x in $X; do xl=\"$xl -e RSMCP_CALL=$x\"; done; "
+    "[ -z \"$xl\" ] || n x $xl; "
     "for x in $Y; do echo \"y $x\"; done; "
-    "[ -z \"$W\" ] || n \"RSMCP_WAITER=$P\" w; "
+    "[ -z \"$W\" ] || n w -e \"RSMCP_WAITER=$P\"; "
     "cat /proc/[0-9]*/stat 2>/dev/null; } | "
     "awk -v a=\"$A\" -v b=\"$B\" -v me=\"$z\" -v h=\"$W\" "
     "'$1==\"m\" {i[$2]=1; next} $1==\"o\" {o[$2]=1; next} "

@@ -15,15 +15,15 @@ extern const char script_boot[];
 
 /*
  * The line for a channel that runs commands.  It answers with "TOKEN tier
- * reaper children" and then takes "NONCE MARK again" lines.
+ * reaper clean machine children" and then takes "NONCE MARK again" lines.
  */
 void script_shell(struct buf *out, const char *token, const char *mark);
 
-/* The header of a command has this many bytes, for bash; elsewhere it is a
- * line. */
 /* What the far side says to tell machines apart: one word, cut off there. */
 #define MACHINE_MAX 120
 
+/* The header of a command has this many bytes, for bash; elsewhere it is a
+ * line. */
 #define SCRIPT_HEADER 64
 
 /* Text that ends processes, and text that names what it left; script.c tells

@@ -152,6 +152,23 @@ def test_a_further_login_leads_to_another_machine(new_agent, new_sshd, tag,
         assert agent.end(call)["stdout"] == here
 
 
+@needs_root
+def test_a_name_that_changes_is_no_other_machine(new_agent, new_sshd,
+                                                 tmp_path):
+    """What is on the lease's own connection is where it is."""
+    script = tmp_path / "names"
+    script.write_text('#!/bin/sh\nexport SSH_ORIGINAL_COMMAND\n'
+                      "exec unshare --uts sh -c 'hostname h$$; "
+                      'exec sh -c "$SSH_ORIGINAL_COMMAND"\'\n')
+    script.chmod(0o755)
+    server = new_sshd("ForceCommand %s" % script)
+    agent = new_agent(server.entry())
+    names = {agent.end(call)["stdout"]
+             for call in [agent.begin("sleep 1; uname -n") for _ in range(4)]}
+    assert len(names) == 4, names
+    assert server.logins_ever() == 1
+
+
 def test_more_calls_than_descriptors_are_allowed_at_first(new_agent, sshd):
     """The soft limit of 1024 (256 on macOS) is there to be raised."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -275,6 +292,45 @@ def test_the_last_of_several_servers_gets_its_share(new_agent, new_sshd,
         server.stop_listening()
     for n in (1, 2, 0):
         assert servers[n].good("echo %d" % n) == "%d\n" % n
+
+
+def test_a_lease_that_was_given_back_ends_nothing_new(new_agent, new_sshd):
+    """Who waited for room had a lease at first, without a shell; it goes on
+    looking for some time."""
+    server = new_sshd("MaxSessions 2")
+    one, two = (new_agent(server.entry()) for _ in range(2))
+    one.good("true")
+    server.stop_listening()
+    result = two.run("sleep 13; echo end", timeout_s=60)
+    assert result.get("stdout") == "end\n", result
+
+
+def carry(source, target):
+    with source, target:
+        while data := source.recv(65536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_RDWR)
+
+
+@long
+def test_no_room_and_no_further_login(new_agent, new_sshd):
+    """The sentence tells both."""
+    server = new_sshd("MaxSessions 1")
+    listener = socket.create_server(("127.0.0.1", 0))
+    agent = new_agent(server.entry(port=listener.getsockname()[1]))
+    call = agent.begin("true")
+    near = listener.accept()[0]
+    listener.close()    # nobody else gets in
+    far = socket.create_connection(("127.0.0.1", server.port))
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        pool.submit(carry, near.dup(), far.dup())
+        pool.submit(carry, far.dup(), near.dup())
+        result = agent.end(call, 120)
+        near.close()
+        far.shutdown(socket.SHUT_RDWR)
+    far.close()
+    assert result.failed and "no further session" in result["error"], result
+    assert "nor another login" in result["error"], result
 
 
 def test_a_master_in_the_place_of_another_is_left_alone(new_agent, sshd,
