@@ -464,15 +464,18 @@ find_again(struct link *link, const struct job_start *j, struct job_handle *h,
 {
 	struct until limit = until_within(until, FIND_MS), step;
 	struct err err;
+	bool over;
 	int rc;
 
 	for (;;) {
+		/* Before the look as well: its answer may be late. */
+		over = is_over(link, s);
 		rc = find_once(link, j, h, &limit);
 		if (rc == 0 || until_check(&limit, &err) == -1)
 			return rc == 0 ? 0 : -1;
 		if (rc == 1 && s->last == 0)
 			return -1;
-		if (rc == 1 && is_over(link, s))
+		if (rc == 1 && over && is_over(link, s))
 			return 1;
 		step = until_within(&limit, FIND_STEP_MS);
 		until_poll(&step, NULL, 0, &err);
