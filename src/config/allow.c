@@ -27,7 +27,7 @@ env_says(const char *name)
 }
 
 /* An object of ours that nobody else could have written, or NULL.  *unread:
- * there is a file, but nobody can tell what it says. */
+ * there is such a file, but nobody can tell what it says. */
 static json_t *
 read_object(const char *path, bool *unread)
 {
@@ -39,7 +39,6 @@ read_object(const char *path, bool *unread)
 	*unread = false;
 	if (path == NULL || stat(path, &st) == -1)
 		return NULL;
-	*unread = true;
 	if (fs_others_write(&st))
 		return NULL;
 	buf_init(&text, CONFIG_FILE_MAX);

@@ -61,7 +61,7 @@ note_unknown(struct config *c, const char *where, const json_t *unknown)
 /* One entry; "where" says which. */
 static void
 add_entry(struct config *c, const json_t *entry, const char *where,
-    const char *home, enum config_open open)
+    const char *home, unsigned open)
 {
 	json_t *unknown = json_array();
 	struct sandbox sb;
@@ -70,15 +70,16 @@ add_entry(struct config *c, const json_t *entry, const char *where,
 	if (sandbox_parse(&sb, entry, home, unknown, &err) == -1) {
 		say(c->problems, where, err.msg);
 		sandbox_free(&sb);
-	} else if (open != CONFIG_OURS && sandbox_has_secret(&sb)) {
+	} else if ((open & CONFIG_READABLE) != 0 && sandbox_has_secret(&sb)) {
 		say(c->problems, where,
 		    "holds a password or passphrase in a file that others can "
 		    "read; run chmod 600 on it");
 		sandbox_free(&sb);
-	} else if (open == CONFIG_WRITABLE && sandbox_has_command(&sb)) {
+	} else if ((open & CONFIG_WRITABLE) != 0 && sandbox_has_command(&sb)) {
 		say(c->problems, where,
 		    "names a command to run here, in a file that others can "
-		    "write, or that is another user's; run chmod 600 on it");
+		    "write, or that is another user's; run chmod 600 on it, "
+		    "and chown if it is not yours");
 		sandbox_free(&sb);
 	} else {
 		note_unknown(c, where, unknown);
@@ -104,7 +105,7 @@ entry_place(const char *where, size_t i, const json_t *entry)
 
 void
 config_add_list(struct config *c, const char *text, size_t len,
-    const char *where, const char *home, enum config_open open)
+    const char *where, const char *home, unsigned open)
 {
 	struct err err;
 	json_t *root = decode_json(text, len, &err);
@@ -220,16 +221,19 @@ add_ssh_host(struct config *c, const struct config_sources *src)
 	json_decref(entry);
 }
 
-static enum config_open
+static unsigned
 openness(const char *path)
 {
+	unsigned open = CONFIG_OURS;
 	struct stat st;
 
 	if (stat(path, &st) == -1)
 		return CONFIG_OURS;
 	if (fs_others_write(&st))
-		return CONFIG_WRITABLE;
-	return (st.st_mode & 077) != 0 ? CONFIG_READABLE : CONFIG_OURS;
+		open |= CONFIG_WRITABLE;
+	if ((st.st_mode & 077) != 0)
+		open |= CONFIG_READABLE;
+	return open;
 }
 
 static void

@@ -69,13 +69,18 @@ const struct sandbox *config_pick(const struct config *c, const char *name,
 const struct sandbox *config_pick_ssh_host(const struct config *c,
     const char *active, struct err *err);
 
-/* What others can do with where an entry comes from.  Secrets need one that is
- * ours alone, commands one that nobody else can write. */
-enum config_open { CONFIG_OURS, CONFIG_READABLE, CONFIG_WRITABLE };
+/* What others can do with where an entry comes from, both perhaps: no secret
+ * may stand where they read, no command where they write.  Of a file of another
+ * user, that one can. */
+enum config_open {
+	CONFIG_OURS = 0,
+	CONFIG_READABLE = 1,
+	CONFIG_WRITABLE = 2,
+};
 
 /* Add the entries of a JSON text (an array, or an object with "sandboxes").
  * "where" names it in messages. */
 void config_add_list(struct config *c, const char *text, size_t len,
-    const char *where, const char *home, enum config_open open);
+    const char *where, const char *home, unsigned open);
 
 #endif

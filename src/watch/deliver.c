@@ -261,8 +261,8 @@ do_task(void *arg)
 	/* It may be half saved; what it allows is known later. */
 	if (allow.unread && (c == CHANNEL_COMMAND || c == CHANNEL_WEBHOOK))
 		rc = err_set(&err, ERR_IO,
-		    "the configuration file cannot be read, or others can "
-		    "write it; see `remote-sandbox-mcp doctor`");
+		    "the configuration file cannot be read; see "
+		    "`remote-sandbox-mcp doctor`");
 	else
 		rc = deliver_one(task->one, &allow, &until, &err);
 	allow_free(&allow);

@@ -516,6 +516,22 @@ def test_file_with_a_secret_that_others_can_read(home, config, dead, field,
     assert SECRET not in result.stdout + result.stderr
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_file_of_somebody_else(home, config, dead, tmp_path):
+    """Root reads it, as in a container, and so does its owner; but that one
+    could have root run anything."""
+    trap = tmp_path / "trap"
+    path = config([entry(dead, "secret", password=SECRET),
+                   entry(dead, "trap",
+                         password_command=["touch", str(trap)])], mode=0o600)
+    os.chown(path, 12345, -1)
+    result = listed(home)
+    assert names(result) == ["secret"]
+    [problem] = result["problems"]
+    assert "(trap)" in problem and "chown" in problem
+    assert not trap.exists()
+
+
 def test_file_with_a_secret(home, config, dead):
     config([entry(dead, "secret", password=SECRET)], mode=0o600)
     assert names(listed(home)) == ["secret"]

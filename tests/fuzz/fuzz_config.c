@@ -141,9 +141,8 @@ check_list_text(const char *text, size_t len, uint8_t how, bool hidden)
 
 	config_load(&c, &none);
 	config_add_list(&c, text, len, "here", how & 2 ? NULL : "/home/ann",
-	    writable     ? CONFIG_WRITABLE
-	        : shared ? CONFIG_READABLE
-	                 : CONFIG_OURS);
+	    (shared ? CONFIG_READABLE : 0u) |
+	        (writable ? CONFIG_WRITABLE : 0u));
 	must(c.count <= CONFIG_SANDBOXES_MAX);
 	for (i = 0; i < c.count; i++)
 		check_sandbox(&c.sandboxes[i], shared);
