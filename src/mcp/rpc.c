@@ -1,6 +1,8 @@
 /* JSON-RPC messages. */
 #include "mcp/rpc.h"
 
+#include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -133,17 +135,36 @@ mend_escape(char *at, const char *end)
 	return at + 5;
 }
 
-/* Make a number that may be too large a small one that is no id. */
+/* Is this number one that has no place in 64 bits? */
+static bool
+too_large(const char *text, size_t len)
+{
+	char *number = xstrndup(text, len);
+	double d;
+	bool large;
+
+	errno = 0;
+	if (strpbrk(number, ".eE") == NULL) {
+		(void)strtoll(number, NULL, 10);
+		large = errno == ERANGE;
+	} else {
+		d = strtod(number, NULL);
+		large = d == HUGE_VAL || d == -HUGE_VAL;
+	}
+	free(number);
+	return large;
+}
+
+/* Make a number that is too large a small one that is no id. */
 static char *
 mend_number(char *at, const char *end)
 {
 	static const char small[] = { '0', '.', '5' };
 	char *begin = at;
-	bool power = false;
 
-	for (; at < end && *at != '\0' && strchr("0123456789+-.eE", *at); at++)
-		power = power || *at == 'e' || *at == 'E';
-	if (at - begin > 15 || (power && at - begin >= 3)) {
+	while (at < end && *at != '\0' && strchr("0123456789+-.eE", *at))
+		at++;
+	if (at - begin >= 3 && too_large(begin, (size_t)(at - begin))) {
 		memset(begin, ' ', (size_t)(at - begin));
 		memcpy(begin, small, sizeof(small));
 	}
