@@ -17,6 +17,9 @@
 #define BIG_FILE ((int64_t)16 << 20)
 #define STREAMS_MAX 8
 
+/* After a stream broke: how long the reason may take to come. */
+#define LAST_WORDS_MS 5000
+
 #define PART_NAME_MAX 40
 
 struct left_over {

@@ -126,13 +126,21 @@ fetch_piece(struct pieces *p, struct stream *s, size_t i, char *chunk,
 static int
 ask_piece(struct pieces *p, struct stream *s, int64_t i, struct err *err)
 {
+	struct until soon;
 	char line[64];
+	struct err late;
 
 	if (i == -1)
 		return 0;
 	snprintf(line, sizeof(line), "%" PRId64 " %" PRId64 "\n", i * PIECE,
 	    pieces_len(p, (size_t)i));
-	return stream_write(s, line, strlen(line), p->r->until, err);
+	if (stream_write(s, line, strlen(line), p->r->until, err) == 0)
+		return 0;
+	/* It may have ended with the piece before. */
+	soon = until_within(p->r->until, LAST_WORDS_MS);
+	if (err->code == ERR_IO && stream_end(s, &soon, &late) != -1)
+		return err_set(err, ERR_INVALID, UNREAD);
+	return -1;
 }
 
 /* Lost, it only means to fetch it again. */

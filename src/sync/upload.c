@@ -33,9 +33,6 @@
 #define SLOW_BYTES_MS 20000
 #define BUFFERS ((int64_t)3 << 20)
 
-/* After the stream broke: how long the reason may take to come. */
-#define LAST_WORDS_MS 5000
-
 /* What may be said about a batch: a path and a reason for each entry. */
 #define SAID_MAX ((size_t)16 << 20)
 
