@@ -47,6 +47,7 @@ files_of()
 	sums) echo sync/sums sync/farignore sync/piecelist ;;
 	survey) echo ssh/survey ssh/handshake config/sshnames ;;
 	tame) echo ssh/tame ;;
+	tarwords) echo sync/tarwords ;;
 	unpack) echo sync/unpack ;;
 	utf8) echo base/utf8 ;;
 	*) return 1 ;;

@@ -3,7 +3,6 @@
  * small files from a tar stream, big ones in pieces.
  */
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,10 +14,14 @@
 #include "sync/far.h"
 #include "sync/inside.h"
 #include "sync/silence.h"
+#include "sync/tarwords.h"
 #include "sync/unpack.h"
 
 /* Of names that are words of a command: far below what any system takes. */
 #define WORDS_MAX ((size_t)64 << 10)
+
+/* In place of what tar said, if that was cut. */
+#define TOO_MUCH "it had too much to say"
 
 /* The stream of small files. */
 struct small {
@@ -114,53 +117,16 @@ not_whole(struct small *s, const struct entry *e, const char *why)
 	s->r->report->bytes -= e->size;
 }
 
-/* The file that tar speaks of in "tar: ./name: ...", or NULL.  A name may have
- * a colon in it. */
-static const struct entry *
-named(const struct tree *wanted, const char *line)
-{
-	const char *name = strstr(line, "./"), *at;
-	const struct entry *e = NULL;
-	char *path;
-
-	if (name == NULL)
-		return NULL;
-	name += 2;
-	for (at = name; e == NULL; at++) {
-		at = strstr(at, ": ");
-		if (at == NULL || at - name > PATH_MAX)
-			return NULL;
-		path = xstrndup(name, (size_t)(at - name));
-		e = tree_find(wanted, path);
-		free(path);
-	}
-	return e;
-}
-
-static bool
-speaks_of_reading(const char *line)
-{
-	static const char *const words[] = { "ead error", "nput/output error",
-		"tale file handle", NULL };
-	size_t i;
-
-	for (i = 0; words[i] != NULL; i++) {
-		if (strstr(line, words[i]) != NULL)
-			return true;
-	}
-	return false;
-}
-
 /* Nobody knows which it was, so it may be any. */
 static void
-none_is_sure(struct small *s, const char *line)
+none_is_sure(struct small *s, const char *line, size_t len)
 {
 	struct buf said;
 	char *why;
 	size_t i;
 
 	buf_init(&said, 300);
-	clean_text(&said, line, strlen(line));
+	clean_text(&said, line, len);
 	why = xasprintf("the host could not read all of a file, and did not "
 	                "say of which, so it may be this one; sync again: %s",
 	    said.data);
@@ -173,46 +139,23 @@ none_is_sure(struct small *s, const char *line)
 	buf_free(&said);
 }
 
-/* A line that tar wrote; false if nothing is sure any more. */
-static bool
-check_line(struct small *s, const char *line)
-{
-	const struct entry *e;
-
-	if (!speaks_of_reading(line))
-		return true;
-	e = named(&s->wanted, line);
-	if (e == NULL) {
-		none_is_sure(s, line);
-		return false;
-	}
-	if (s->done[e - s->wanted.entries] == CAME)
-		not_whole(s, e,
-		    "the host could not read all of it; sync again");
-	s->done[e - s->wanted.entries] = TOLD;
-	return true;
-}
-
-/*
- * tar fills up with zeros what it cannot read of a file, and goes on; only its
- * words tell.
- */
 static void
 check_unread(struct small *s)
 {
 	const char *at = stream_words(s->stream);
-	bool sure = true;
+	const struct entry *e;
+	bool unknown;
 
-	while (sure && *at != '\0') {
-		size_t len = strcspn(at, "\n");
-		char *line = xstrndup(at, len);
-
-		sure = check_line(s, line);
-		free(line);
-		at += len + (at[len] == '\n');
+	while ((e = tarwords_unread(&at, &s->wanted, &unknown)) != NULL) {
+		if (s->done[e - s->wanted.entries] == CAME)
+			not_whole(s, e,
+			    "the host could not read all of it; sync again");
+		s->done[e - s->wanted.entries] = TOLD;
 	}
-	if (sure && stream_words_cut(s->stream))
-		none_is_sure(s, "it had too much to say");
+	if (unknown)
+		none_is_sure(s, at, strcspn(at, "\n"));
+	else if (stream_words_cut(s->stream))
+		none_is_sure(s, TOO_MUCH, strlen(TOO_MUCH));
 }
 
 /*

@@ -1,0 +1,64 @@
+#include "sync/tarwords.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* The file in "tar: ./name: ...", or NULL.  A name may have a colon in it. */
+static const struct entry *
+named(const struct tree *wanted, const char *line)
+{
+	const char *name = strstr(line, "./"), *at;
+	const struct entry *e = NULL;
+	char *path;
+
+	if (name == NULL)
+		return NULL;
+	name += 2;
+	for (at = name; e == NULL; at++) {
+		at = strstr(at, ": ");
+		if (at == NULL || at - name > PATH_MAX)
+			return NULL;
+		path = xstrndup(name, (size_t)(at - name));
+		e = tree_find(wanted, path);
+		free(path);
+	}
+	return e;
+}
+
+static bool
+speaks_of_reading(const char *line)
+{
+	static const char *const words[] = { "ead error", "nput/output error",
+		"tale file handle", NULL };
+	size_t i;
+
+	for (i = 0; words[i] != NULL; i++) {
+		if (strstr(line, words[i]) != NULL)
+			return true;
+	}
+	return false;
+}
+
+const struct entry *
+tarwords_unread(const char **at, const struct tree *wanted, bool *unknown)
+{
+	*unknown = false;
+	while (**at != '\0') {
+		size_t len = strcspn(*at, "\n");
+		char *line = xstrndup(*at, len);
+		bool bad = speaks_of_reading(line);
+		const struct entry *e = bad ? named(wanted, line) : NULL;
+
+		free(line);
+		*unknown = bad && e == NULL;
+		if (*unknown)
+			return NULL;
+		*at += len + ((*at)[len] == '\n');
+		if (e != NULL)
+			return e;
+	}
+	return NULL;
+}
