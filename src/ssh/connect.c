@@ -275,7 +275,7 @@ forget_masters(struct link *l)
 }
 
 /* A master that nobody has used for a while may end just when we have found
- * it; then once more. */
+ * it, or not answer; then once more. */
 static int
 log_in_and_start(struct link *l, bool *logged_in, const struct until *until,
     struct err *err)

@@ -2,7 +2,8 @@
  * The private sshd.
  *
  * It runs below a small shell that waits for the end of its stdin, a pipe
- * from us: however we end, the shell notices and ends the sshd.
+ * from us: however we end, the shell notices and ends the sshd, and what was
+ * left running there, as background jobs are: their records go as well.
  */
 #include "ssh/localhost.h"
 
@@ -123,7 +124,13 @@ spawn_sshd(struct localhost *l, const char *sshd, struct err *err)
 	char *command = xasprintf("\"$0\" -D -f \"$1/sshd_config\" "
 	                          "-E \"$1/log\" </dev/null & p=$!; "
 	                          "trap '' INT TERM HUP; cat >/dev/null; "
-	                          "kill $p; wait $p; rm -rf \"$1\"");
+	                          "kill $p; wait $p; "
+	                          "for s in TERM KILL; do x=; for f in "
+	                          "`grep -lsF \"HOME=$1\" "
+	                          "/proc/[0-9]*/environ`; do "
+	                          "f=${f#/proc/}; kill -$s ${f%%/environ} && "
+	                          "x=1; done; [ -z \"$x\" ] || sleep 0.2; "
+	                          "done 2>/dev/null; rm -rf \"$1\"");
 	const char *argv[] = { "sh", "-c", command, sshd, l->dir, NULL };
 	posix_spawn_file_actions_t files;
 	int fds[2], rc;
@@ -211,6 +218,7 @@ make_entry(const struct localhost *l)
 	if (pw != NULL)
 		json_object_set_new(o, "user", json_string(pw->pw_name));
 	json_object_set_new(o, "key_file", json_sprintf("%s/user_key", l->dir));
+	json_object_set_new(o, "workdir", json_string(l->dir));
 	json_object_set_new(o, "control_persist_s", json_integer(1));
 	return o;
 }

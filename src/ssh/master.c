@@ -149,6 +149,7 @@ master_ensure(struct master *m, const struct sandbox *sb, int number,
 	sshconf_name(sb, name);
 	m->path = xasprintf("%s/%s.%d", dir, name, number);
 	rc = alive(m, until, err);
+	m->found = rc == 0;
 	if (rc == -1 && until_check(until, err) == 0) {
 		lock_path = beside(m, "lock");
 		fd = lock(lock_path, until, err);

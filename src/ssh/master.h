@@ -23,6 +23,7 @@ struct master {
 	char *path;  /* its control socket */
 	pid_t pid;   /* its process */
 	bool theirs; /* the user's own: not ours to end */
+	bool found;  /* it was there before; nobody knows whether it answers */
 	/* What the login had to say, once: "" or the new host key. */
 	char new_key[256];
 };

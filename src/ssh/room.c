@@ -149,7 +149,9 @@ lease_stands(struct link *l, const struct until *until)
 }
 
 /* A shell on this master.  To open its channel takes a round trip, and a link
- * that stands and does not answer as soon as when it is proven may be dead. */
+ * that stands and does not answer as soon as when it is proven may be dead.  So
+ * may one that was there when we came, as after a night in a closed laptop: it
+ * gets more time, as others may use it, and is left then. */
 static struct shell *
 shell_on(struct link *l, int m, const struct until *until, struct err *err)
 {
@@ -157,11 +159,13 @@ shell_on(struct link *l, int m, const struct until *until, struct err *err)
 	char mark[MARK_MAX];
 	struct shell *s;
 	struct err ended;
+	bool kept;
 
 	pthread_mutex_lock(&l->lock);
-	if (l->connected)
+	kept = !l->connected && l->masters[m].found;
+	if (l->connected || kept)
 		soon = until_within(until,
-		    link_is_moving(l) ? PROVEN_MS : PROVE_MS);
+		    kept || link_is_moving(l) ? PROVEN_MS : PROVE_MS);
 	pthread_mutex_unlock(&l->lock);
 	link_mark(l, mark);
 	s = shell_open(l->masters[m].path, mark, &soon, err);
@@ -170,7 +174,10 @@ shell_on(struct link *l, int m, const struct until *until, struct err *err)
 		s->generation = l->generation;
 	} else if (err->code == ERR_TIMEOUT &&
 	    until_check(until, &ended) == 0) {
-		err_set(err, ERR_IO, "the link was lost");
+		err_set(err, kept ? ERR_NOT_FOUND : ERR_IO,
+		    "the link was lost");
+		if (kept)
+			master_retire(&l->masters[m]);
 	}
 	return s;
 }

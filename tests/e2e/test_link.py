@@ -472,6 +472,20 @@ def is_there_for_one_question(path):
             conn.recv(1)
 
 
+@long
+def test_a_master_that_does_not_answer_when_it_is_found(home, sshd):
+    """The laptop was closed meanwhile, say: a new one, and no sentence about
+    the old one."""
+    entry = sshd.entry()
+    agent = agents.Agent(home, entry)
+    agent.good("true")
+    agent.leave()
+    for pid, _ in ssh_servers.descendants(sshd.process.pid):
+        os.kill(pid, signal.SIGSTOP)
+    assert agents.Agent(home, entry).good("echo hi") == "hi\n"
+    assert sshd.logins_ever() == 2
+
+
 def test_a_master_that_ends_when_it_is_found(home, sshd):
     """The others that waited for it are gone, and so is it: a new one."""
     entry = sshd.entry(control_persist_s=1)
@@ -1090,7 +1104,7 @@ def test_a_frozen_host_delays_nobody(new_agent, sshd, new_sshd):
 @pytest.mark.parametrize("who, end", [
     ("me", "input"), ("me", "TERM"), ("me", "KILL"),
     pytest.param("account", "input", marks=needs_root)])
-def test_serve_local(request, home, who, end):
+def test_serve_local(request, home, tag, who, end):
     """Needs no configuration and no root, and leaves nothing behind."""
     options = {}
     if who == "account":
@@ -1101,8 +1115,12 @@ def test_serve_local(request, home, who, end):
         options = {"program": program, "user": account.name,
                    "group": account.name, "extra_groups": []}
     server = home.server(args=["serve", "--local"], **options)
-    result = home.ask(server, "exec_bash", command="id -u; echo $HOME")
-    uid, place = result["stdout"].split()
+    result = home.ask(server, "exec_bash", command="id -u; echo $HOME; pwd")
+    uid, place, where = result["stdout"].split()
+    assert where == place
+    assert "error" not in home.ask(server, "exec_bash_background",
+                                   command="sleep %s" % tag, watch=False)
+    tag.runs()
     assert int(uid) == os.stat("/proc/%d" % server.pid).st_uid
     assert result["sandbox"] == "local" and os.path.isdir(place)
     if end == "input":
@@ -1111,7 +1129,8 @@ def test_serve_local(request, home, who, end):
         server.signal(getattr(signal, "SIG" + end))
     rsmcp.until("it is gone, with all it started", lambda: not [
         pid for pid in home.processes() if not rsmcp.gone(pid)])
-    assert not os.path.exists(place)
+    tag.ends(within=END_S)
+    rsmcp.until("its place is gone", lambda: not os.path.exists(place))
     assert not home.sockets()
 
 
