@@ -303,12 +303,13 @@ end_output(struct capture *c)
 }
 
 /* Would the reader get other characters than the program wrote?  Colours and
- * the like are left out on purpose. */
+ * the like are left out on purpose; but how lines end may be what is asked. */
 static bool
 not_text(const struct buf *raw)
 {
 	return !utf8_valid(raw->data, raw->len) ||
-	    memchr(raw->data, '\0', raw->len) != NULL;
+	    memchr(raw->data, '\0', raw->len) != NULL ||
+	    memchr(raw->data, '\r', raw->len) != NULL;
 }
 
 /* The reader does not get all of it, though memory holds it. */

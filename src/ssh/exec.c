@@ -305,9 +305,12 @@ read_end(struct run *r, struct err *err)
 		plain_flag(r, &t);
 	if (strcmp(t.flag, "cwd") == 0)
 		return err_set(err, ERR_NOT_FOUND,
-		    "the directory '%.300s' (cwd) does not exist on %s, or "
+		    "the directory '%.300s' (%s) does not exist on %s, or "
 		    "may not be entered; the command was not run",
-		    r->req->cwd, link_sandbox(r->link)->name);
+		    r->req->cwd,
+		    r->req->cwd == link_sandbox(r->link)->workdir ? "workdir"
+		                                                  : "cwd",
+		    link_sandbox(r->link)->name);
 	if (strcmp(t.flag, "stale") == 0)
 		return err_set(err, ERR_TIMEOUT,
 		    "the command reached %s too late and was not run",

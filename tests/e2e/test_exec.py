@@ -370,7 +370,8 @@ def test_the_file_has_the_bytes_as_they_came(agent):
     assert pathlib.Path(result["output_file"]).read_bytes() == data
 
 
-@pytest.mark.parametrize("data", [b"a\xff\xfeb", b"one\0two\0", b"\xc3"])
+@pytest.mark.parametrize("data", [b"a\xff\xfeb", b"one\0two\0", b"\xc3",
+                                  b"one\r\ntwo\r\n"])
 def test_output_that_is_no_text_is_not_lost(agent, data):
     """It is shown as text, and told where its bytes are."""
     octal = "".join("\\%03o" % byte for byte in data)
@@ -378,7 +379,7 @@ def test_output_that_is_no_text_is_not_lost(agent, data):
     assert "truncated" not in result
     assert pathlib.Path(result["output_file"]).read_bytes() == data
     assert pathlib.Path(result["stderr_file"]).read_bytes() == b"e" + data
-    result = agent.run("printf '\\033[31mred \\342\\230\\203\\r\\n'")
+    result = agent.run("printf '\\033[31mred \\342\\230\\203\\n'")
     assert not {"output_file", "stderr_file"} & set(result), result
 
 
@@ -1192,6 +1193,15 @@ def test_a_call_by_hand_that_is_ended_is_no_success(home, sshd, tag, number):
         process.communicate(timeout=rsmcp.PATIENCE_S)
         assert process.returncode == 1
     tag.ends(within=rsmcp.PATIENCE_S)
+
+
+def test_a_call_by_hand_that_times_out_is_no_success(home, sshd):
+    done = home.command("call", "exec_bash", "command=echo some; sleep 100",
+                        "timeout_s=1", entries=[sshd.entry()])
+    assert done.returncode == 1 and "some" in done.stdout, done
+    done = home.command("call", "exec_bash", "command=exit 3",
+                        entries=[sshd.entry()])
+    assert done.returncode == 0, done
 
 
 def test_signals_that_were_ignored_stay_so(home, sshd, tag):
