@@ -103,10 +103,10 @@ show_progress(struct call *call, double done, double total, const char *text)
 	if (text == NULL)
 		text = "";
 	if (total > 0)
-		fprintf(stderr, "%g of %g%s%s\n", done, total,
+		fprintf(stderr, "%.0f of %.0f%s%s\n", done, total,
 		    text[0] != '\0' ? ": " : "", text);
 	else if (text[0] != '\0' && strncmp(text, last, sizeof(last) - 1) != 0)
-		fprintf(stderr, "%g: %s\n", done, text);
+		fprintf(stderr, "%.0f: %s\n", done, text);
 	snprintf(last, sizeof(last), "%s", text);
 }
 
@@ -130,6 +130,9 @@ run_tool(const struct tool *tool, const json_t *args, const char *config_file,
 	/* What was ended half-way has a result, and is no success. */
 	if (rc == 0)
 		rc = until_check(&call.until, &err);
+	if (json_is_true(json_object_get(result, "connection_error")) ||
+	    json_is_true(json_object_get(result, "timed_out")))
+		rc = -1;
 	json_decref(result);
 	app_free(call.app);
 	return rc == 0 ? EXIT_OK : EXIT_FAILED;
