@@ -24,8 +24,10 @@ static const char sandbox_words[] =
     "Remote machines reached by SSH, as sandboxes. list_sandboxes shows "
     "them (with check_resources: which is idle); select_sandbox sets the "
     "default, or pass sandbox_name to any tool. exec_bash runs commands of "
-    "up to about two minutes; list_remote_files and read_remote_file look at "
-    "files. A failed connection says what to do; "
+    "up to about two minutes, exec_bash_background longer ones, for "
+    "check_background_task; sync_local_to_remote and sync_remote_to_local "
+    "copy trees; list_remote_files and read_remote_file look at files. "
+    "A failed connection says what to do; "
     "get_server_info tells about the local side.";
 
 static const char remote_ssh_words[] =

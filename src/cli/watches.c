@@ -42,7 +42,7 @@ add_watch(struct table *t, const struct watch *w, int64_t now)
 }
 
 static void
-print_watches(const struct watch *list, size_t count)
+print_watches(const struct watch *list, size_t count, const char *status)
 {
 	static const char *const head[] = { "ID", "STATUS", "STATE", "SANDBOX",
 		"JOB", "LOOKED AT", "WHAT IS KNOWN" };
@@ -54,6 +54,8 @@ print_watches(const struct watch *list, size_t count)
 		add_watch(&t, &list[i - 1], (int64_t)time(NULL));
 	if (count > 0)
 		table_print(&t);
+	else if (status[0] != '\0')
+		printf("No watch is %s.\n", status);
 	else
 		printf("Nothing is watched.\n");
 	table_free(&t);
@@ -78,7 +80,7 @@ show_watches(const char *status, bool as_json)
 			json_array_append_new(all, watch_json(&list[i]));
 		print_json(all);
 	} else {
-		print_watches(list, count);
+		print_watches(list, count, status);
 	}
 	watches_free(list, count);
 	return EXIT_OK;

@@ -79,7 +79,8 @@ backoff_check(const char *path, struct err *err)
 	/* Longer than it can be: a clock was changed. */
 	if (wait > 0 && wait <= most && most <= MAX_MS && msg != NULL)
 		rc = err_set(err, known_code(code),
-		    "not tried again for %d s after a failure: %s",
+		    "not tried again for %d s after a failure, but by "
+		    "'remote-sandbox-mcp doctor': %s",
 		    (int)((wait + 999) / 1000), msg);
 	json_decref(o);
 	return rc;

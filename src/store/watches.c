@@ -489,6 +489,15 @@ all_rows(struct db *db, sqlite3_stmt *stmt, struct watch **list, size_t *count,
 	return 0;
 }
 
+static bool
+is_status(const char *text)
+{
+	return strcmp(text, WATCH_ACTIVE) == 0 ||
+	    strcmp(text, WATCH_COMPLETED) == 0 ||
+	    strcmp(text, WATCH_FAILED) == 0 ||
+	    strcmp(text, WATCH_CANCELLED) == 0;
+}
+
 int
 watches_list(const char *status, struct watch **list, size_t *count,
     const struct until *until, struct err *err)
@@ -496,6 +505,11 @@ watches_list(const char *status, struct watch **list, size_t *count,
 	sqlite3_stmt *stmt;
 	struct db *db;
 
+	if (status[0] != '\0' && !is_status(status))
+		return err_set(err, ERR_INVALID,
+		    "there is no status '%.60s' of watches; it is active, "
+		    "completed, failed or cancelled",
+		    status);
 	ready();
 	db = row_take(sql.list, &stmt, until, err);
 	if (db == NULL)

@@ -58,7 +58,7 @@ static const struct arg args[] = {
 	TEXT(log_file,
 	    "Where its output goes, relative to cwd; "
 	    ".codex_logs/NAME.log if empty."),
-	TEXT(cwd, "Directory to run it in; the login directory if empty."),
+	TEXT(cwd, "Directory to run it in; the sandbox's workdir if empty."),
 	TEXT(sandbox_name, "Sandbox; the active one if empty."),
 	{ ARG(env), .type = ARG_MAP, .help = "Further variables." },
 	TEXT(idempotency_key,

@@ -76,6 +76,11 @@ jobs_set_attach(json_t *o, const struct sandbox *sb, const char *name)
 	buf_adds(&text, "ssh -t ");
 	if (sb->port != 0)
 		buf_addf(&text, "-p %d ", sb->port);
+	if (sb->key_file != NULL) {
+		buf_adds(&text, "-i ");
+		quote_sh(&text, sb->key_file);
+		buf_addc(&text, ' ');
+	}
 	if (sb->user != NULL) {
 		quote_sh(&text, sb->user);
 		buf_addc(&text, '@');

@@ -148,8 +148,8 @@ def test_fields(jobs, sshd):
     log = str(sshd.home / ".codex_logs/train.log")
     if "attach_command" in started:
         assert started.pop("attach_command") == \
-            "ssh -t -p %d %s@127.0.0.1 \"tmux attach -t '=train'\"" % (
-                sshd.port, sshd.user)
+            "ssh -t -p %d -i %s %s@127.0.0.1 \"tmux attach -t '=train'\"" % (
+                sshd.port, sshd.entry()["key_file"], sshd.user)
     assert started == {"status": "started", "tmux_session": "train",
                        "log_file": log, "sandbox": "box", "run": 1}
     result = jobs.runs("train")

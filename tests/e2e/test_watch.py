@@ -187,6 +187,15 @@ def test_auto_resume_needs_something_to_resume(watched, sshd):
     assert watched.good("list_background_watches")["watches"] == []
 
 
+def test_a_status_that_there_is_not(watched):
+    result = watched.call("list_background_watches", status="foo")
+    assert result.failed and "cancelled" in result["error"], result
+    assert watched.good("list_background_watches",
+                        status="cancelled")["watches"] == []
+    done = watched.home.command("watches", "--status", "cancelled")
+    assert (done.returncode, done.stdout) == (0, "No watch is cancelled.\n")
+
+
 def test_a_job_that_does_not_start_leaves_no_watch(watched):
     result = watched.call("exec_bash_background", command="true",
                           cwd="/nowhere")

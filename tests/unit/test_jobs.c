@@ -148,7 +148,11 @@ static void
 attach_is(const char *name, const char *want)
 {
 	char host[] = "h", user[] = "u";
-	struct sandbox sb = { .host = host, .user = user, .port = 7 };
+	char key[] = "/my key";
+	struct sandbox sb = { .host = host,
+		.user = user,
+		.port = 7,
+		.key_file = key };
 	json_t *o = json_object();
 
 	jobs_set_attach(o, &sb, name);
@@ -162,8 +166,10 @@ static void
 what_a_person_pastes_is_quoted_twice(void **state)
 {
 	(void)state;
-	attach_is("train-1", "ssh -t -p 7 u@h \"tmux attach -t '=train-1'\"");
-	attach_is("$(id)", "ssh -t -p 7 u@h 'tmux attach -t '\\''=$(id)'\\'''");
+	attach_is("train-1",
+	    "ssh -t -p 7 -i '/my key' u@h \"tmux attach -t '=train-1'\"");
+	attach_is("$(id)",
+	    "ssh -t -p 7 -i '/my key' u@h 'tmux attach -t '\\''=$(id)'\\'''");
 }
 
 int
