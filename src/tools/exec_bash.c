@@ -88,7 +88,7 @@ static const struct out outputs[] = {
 	{ "truncated", OUT_OBJECT,
 	    "Characters left out of a stream, and bytes out of a file." },
 	{ "output_file", OUT_STRING,
-	    "Local file with the bytes of stdout, if it was cut or is no text." },
+	    "Local file with the bytes of stdout, if cut or no plain text." },
 	{ "stderr_file", OUT_STRING, "The same of stderr." },
 	{ "shell", OUT_STRING, "sh, if the host has no bash." },
 	{ "tmux_session", OUT_STRING, "The job, with on_timeout background." },
