@@ -18,6 +18,9 @@
 	((int64_t)8000) /* a password does not get right by itself \
 	                 */
 #define MAX_MS ((int64_t)60000)
+
+/* So long after its wait a failure tells nothing of the next one. */
+#define FORGET_MS ((int64_t)600000)
 #define FILE_MAX 8192
 
 /* The time that all processes share. */
@@ -90,14 +93,16 @@ void
 backoff_note(const char *path, const struct err *failure)
 {
 	json_t *o = read_file(path);
+	int64_t next = json_integer_value(json_object_get(o, "next"));
 	int64_t last = json_integer_value(json_object_get(o, "wait"));
-	int64_t wait = backoff_next(last, failure->code);
+	int64_t now = now_ms(), wait;
 	struct err err;
 	char *text;
 
+	wait = backoff_next(next < now - FORGET_MS ? 0 : last, failure->code);
 	json_decref(o);
 	o = json_object();
-	json_object_set_new(o, "next", json_integer(now_ms() + wait));
+	json_object_set_new(o, "next", json_integer(now + wait));
 	json_object_set_new(o, "wait", json_integer(wait));
 	json_object_set_new(o, "code", json_integer(failure->code));
 	json_object_set_new(o, "message",

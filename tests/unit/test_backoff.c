@@ -57,6 +57,19 @@ a_refused_login_waits_longer_from_the_start(void **state)
 	assert_int_equal(backoff_next(60000, ERR_DENIED), 60000);
 }
 
+/* That it failed, and is not to be tried before so many seconds are over. */
+static void
+remember(int seconds, int64_t wait)
+{
+	struct err err;
+	char text[128];
+
+	snprintf(text, sizeof(text),
+	    "{\"next\":%lld,\"wait\":%lld,\"message\":\"m\",\"code\":4}",
+	    ((long long)time(NULL) + seconds) * 1000, (long long)wait);
+	assert_int_equal(fs_replace(file, text, strlen(text), 0600, &err), 0);
+}
+
 static void
 without_a_failure_it_is_time_to_try(void **state)
 {
@@ -132,13 +145,27 @@ a_file_that_makes_no_sense_does_not_stop_anybody(void **state)
 		assert_int_equal(err.code, ERR_IO);
 	}
 	/* What was remembered of the wait may be anything, too. */
-	assert_int_equal(fs_replace(file,
-	                     BYTES("{\"wait\":9223372036854775807}"), 0600,
-	                     &err),
-	    0);
+	remember(0, INT64_MAX);
 	backoff_note(file, &failure);
 	assert_int_equal(backoff_check(file, &err), -1);
 	says(err.msg, "for 60 s");
+}
+
+static void
+a_failure_of_long_ago_is_forgotten(void **state)
+{
+	struct err err = ERR_INIT;
+	struct err failure = { ERR_IO, "x" };
+
+	(void)state;
+	remember(-500, 32000);
+	backoff_note(file, &failure);
+	assert_int_equal(backoff_check(file, &err), -1);
+	says(err.msg, "for 60 s");
+	remember(-700, 32000);
+	backoff_note(file, &failure);
+	assert_int_equal(backoff_check(file, &err), -1);
+	says(err.msg, "for 1 s");
 }
 
 /* Half a minute, though it was to be one second. */
@@ -146,13 +173,9 @@ static void
 a_clock_that_is_set_back_makes_no_longer_wait(void **state)
 {
 	struct err err = ERR_INIT;
-	char text[128];
 
 	(void)state;
-	snprintf(text, sizeof(text),
-	    "{\"next\":%lld,\"wait\":1000,\"message\":\"m\",\"code\":4}",
-	    ((long long)time(NULL) + 30) * 1000);
-	assert_int_equal(fs_replace(file, text, strlen(text), 0600, &err), 0);
+	remember(30, 1000);
 	assert_int_equal(backoff_check(file, &err), 0);
 }
 
@@ -167,6 +190,7 @@ main(void)
 		TEST(a_failure_is_remembered_until_it_is_cleared),
 		TEST(the_message_stays_text),
 		TEST(a_file_that_makes_no_sense_does_not_stop_anybody),
+		TEST(a_failure_of_long_ago_is_forgotten),
 		TEST(a_clock_that_is_set_back_makes_no_longer_wait),
 	};
 
