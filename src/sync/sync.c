@@ -240,6 +240,29 @@ run_plan(struct run *r, struct err *err)
 	return do_plan(r, up, err);
 }
 
+/* What was synced with what; of a single file that is the file. */
+static void
+tell_paths(struct run *r)
+{
+	bool up = r->req->direction == SYNC_UP;
+	const struct tree *from = up ? &r->local : &r->remote;
+	struct sync_report *report = r->report;
+	const char *as;
+
+	if (r->far.path == NULL)
+		return;
+	if (!report->is_file || r->source_name == NULL || from->count != 1) {
+		report->remote_path = xstrdup(r->far.path);
+		return;
+	}
+	as = from->entries[0].path;
+	report->remote_path = path_join(r->far.path, up ? as : r->source_name);
+	if (!up && r->local_dir != NULL) {
+		free(report->local_path);
+		report->local_path = path_join(r->local_dir, as);
+	}
+}
+
 int
 sync_run(struct link *link, const struct sync_request *req,
     void (*progress)(void *data, const struct sync_progress *p), void *data,
@@ -270,8 +293,7 @@ sync_run(struct link *link, const struct sync_request *req,
 		                               : aim_down(&r, err);
 	if (rc == 0)
 		rc = run_plan(&r, err);
-	if (r.far.path != NULL)
-		report->remote_path = xstrdup(r.far.path);
+	tell_paths(&r);
 	report->duration_ms = clock_ms() - r.began;
 	if (rc == 0)
 		run_tell(&r, "complete", NULL, 0, 0);

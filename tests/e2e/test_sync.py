@@ -448,6 +448,20 @@ def test_home_on_both_sides(home, new_agent, sshd, tmp_path):
     shutil.rmtree(where / "there")
 
 
+def test_a_single_file_is_told_by_its_name(syncer):
+    """Here and there, whatever was given."""
+    write(syncer.here / "a", "1")
+    result = syncer.good("up", local_path=str(syncer.here / "a"),
+                         remote_path=str(syncer.there / "b"))
+    assert (result["local_path"], result["remote_path"]) == (
+        str(syncer.here / "a"), str(syncer.there / "b")), result
+    result = syncer.good("down", local_path=str(syncer.here),
+                         remote_path=str(syncer.there / "b"))
+    assert (result["local_path"], result["remote_path"]) == (
+        str(syncer.here / "b"), str(syncer.there / "b")), result
+    assert (syncer.here / "b").read_text() == "1"
+
+
 def test_relative_to_the_workdir(new_agent, sshd, tmp_path):
     (tmp_path / "work").mkdir()
     agent = new_agent(sshd.entry(workdir=str(tmp_path / "work")), env=LARGE)
