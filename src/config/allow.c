@@ -26,31 +26,49 @@ env_says(const char *name)
 	return value != NULL && str_to_bool(value, &yes) == 0 && yes;
 }
 
-/* An object of ours that nobody else could have written, or NULL.  *unread:
- * there is such a file, but nobody can tell what it says. */
+/* Of a file that others can write only what forbids counts, and a secret that
+ * nobody could read. */
+static void
+distrust(json_t *o, const struct stat *st, bool *refused)
+{
+	static const char *const names[] = { "allow_event_command",
+		"allow_private_webhooks", NULL };
+	size_t i;
+
+	for (i = 0; names[i] != NULL; i++) {
+		if (json_is_true(json_object_get(o, names[i])))
+			json_object_del(o, names[i]);
+	}
+	*refused = json_object_del(o, "webhook_secret_command") == 0;
+	if ((st->st_mode & 077) != 0 &&
+	    json_object_del(o, "webhook_secret") == 0)
+		*refused = true;
+}
+
+/* What a file says as an object, as far as it is to be believed; or NULL.
+ * a->unread: there is one, but nobody can tell what it says. */
 static json_t *
-read_object(const char *path, bool *unread)
+read_object(const char *path, struct allow *a)
 {
 	struct stat st;
 	struct buf text;
 	struct err err;
 	json_t *o = NULL;
 
-	*unread = false;
 	if (path == NULL || stat(path, &st) == -1)
-		return NULL;
-	if (fs_others_write(&st))
 		return NULL;
 	buf_init(&text, CONFIG_FILE_MAX);
 	if (fs_read(path, &text, &err) == 0)
 		o = decode_json(text.data, text.len, &err);
 	secret_wipe(text.data, text.cap);
 	buf_free(&text);
-	*unread = o == NULL;
+	a->unread = o == NULL;
 	if (o != NULL && !json_is_object(o)) {
 		json_decref(o);
 		return NULL;
 	}
+	if (o != NULL && fs_others_write(&st))
+		distrust(o, &st, &a->secret_refused);
 	return o;
 }
 
@@ -100,18 +118,18 @@ void
 allow_load(struct allow *a, bool watchdog)
 {
 	struct config_sources src;
+	struct allow other = { 0 };
 	json_t *file, *remembered = NULL;
-	bool unread;
 	struct err err;
 	char *path;
 
 	memset(a, 0, sizeof(*a));
 	config_sources(&src, NULL, &path);
-	file = read_object(path, &a->unread);
+	file = read_object(path, a);
 	free(path);
 	if (watchdog) {
 		path = remembered_path(&err);
-		remembered = read_object(path, &unread);
+		remembered = read_object(path, &other);
 		free(path);
 	}
 	a->event_command = is_allowed(file, remembered, "allow_event_command",
@@ -147,7 +165,8 @@ int
 allow_remember(struct err *err)
 {
 	bool command = env_says(ALLOW_COMMAND_ENV);
-	bool private = env_says(ALLOW_PRIVATE_ENV), unread;
+	bool private = env_says(ALLOW_PRIVATE_ENV);
+	struct allow other = { 0 };
 	json_t *o;
 	char *path, *text;
 	int rc;
@@ -157,7 +176,7 @@ allow_remember(struct err *err)
 	path = remembered_path(err);
 	if (path == NULL)
 		return -1;
-	o = read_object(path, &unread);
+	o = read_object(path, &other);
 	if (o == NULL)
 		o = json_object();
 	if (command)

@@ -25,7 +25,8 @@ struct allow {
 	bool private_webhooks; /* loopback and private addresses */
 	struct secret webhook_secret;
 	json_t *webhook_secret_command; /* argv list that prints it, or NULL */
-	bool unread; /* the configuration file is there, and cannot be used */
+	bool unread; /* the configuration file is there, and cannot be read */
+	bool secret_refused; /* it names one, and others can write it */
 };
 
 /*

@@ -146,6 +146,10 @@ get_secret(const struct allow *allow, struct secret *out,
 		    allow->webhook_secret.len);
 		return 0;
 	}
+	if (allow->secret_refused)
+		return err_set(err, ERR_IO,
+		    "the configuration file names a webhook secret, and others "
+		    "can write it; run chmod 600 on it");
 	if (n == 0)
 		return 0;
 	argv = xcalloc(n + 1, sizeof(*argv));

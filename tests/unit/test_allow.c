@@ -151,6 +151,34 @@ a_file_that_others_can_write_allows_nothing(void **state)
 	assert_false(command_allowed());
 }
 
+static void
+a_file_that_others_can_write_forbids(void **state)
+{
+	struct allow a;
+
+	(void)state;
+	setenv(ALLOW_COMMAND_ENV, "1", 1);
+	write_config("{\"allow_event_command\": true}", 0666);
+	assert_true(command_allowed()); /* by the environment */
+	write_config("{\"allow_event_command\": false}", 0664);
+	assert_false(command_allowed());
+	/* What it names as a secret is not used, and not left out silently. */
+	write_config("{\"webhook_secret\": \"s\"}", 0664);
+	allow_load(&a, true);
+	assert_true(a.secret_refused && !a.unread);
+	assert_false(secret_given(&a.webhook_secret));
+	allow_free(&a);
+	write_config("{\"webhook_secret_command\": [\"x\"]}", 0620);
+	allow_load(&a, true);
+	assert_true(a.secret_refused);
+	assert_null(a.webhook_secret_command);
+	allow_free(&a);
+	write_config("{\"sandboxes\": []}", 0664);
+	allow_load(&a, true);
+	assert_false(a.secret_refused || a.unread);
+	allow_free(&a);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int
@@ -162,6 +190,7 @@ main(void)
 		T(what_it_allows_is_remembered_until_forgotten),
 		T(the_configuration_file_allows_and_its_no_wins),
 		T(a_file_that_others_can_write_allows_nothing),
+		T(a_file_that_others_can_write_forbids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
