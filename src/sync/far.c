@@ -189,9 +189,9 @@ add_python(struct buf *out, const char *text)
  * disk does not know.
  */
 static const char unpack[] =
-    "; } 2>&1; echo \"= $?\"; } | { c=1 f=; "
+    "; } 2>&1; echo \"rsmcp= $?\"; } | { c=1 f=; "
     "while IFS= read -r l; do case $l in "
-    "\"= \"*) c=${l#= }; continue;; "
+    "\"rsmcp= \"*) c=${l#rsmcp= }; continue;; "
     "*\"No space left\"*|*\"uota exceeded\"*|*\"rote only\"*|"
     "*\"nput/output error\"*|*\": Cannot write: \"*|*\": Cannot close: \"*|"
     "*\"write error\"*|*\"short write\"*|*\": Write failed\"*) f=1;; "

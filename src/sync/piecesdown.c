@@ -351,6 +351,7 @@ open_part(struct pieces *p, int flags)
 static int
 fetch_file(struct pieces *p, const char *name, struct err *err)
 {
+	struct err now;
 	int rc;
 
 	p->holes = open_part(p, O_CREAT | O_EXCL) != -1;
@@ -370,9 +371,8 @@ fetch_file(struct pieces *p, const char *name, struct err *err)
 	    err);
 	if (rc == 0)
 		rc = has_changed(p, err);
-	else if (err->code == ERR_INVALID)
-		/* It may be shorter now; or the host's disk fails. */
-		(void)has_changed(p, err);
+	else if (err->code == ERR_INVALID && has_changed(p, &now) == -1)
+		*err = now; /* else the host's disk fails */
 	return rc == 0 ? put_in_place(p, name, err) : rc;
 }
 

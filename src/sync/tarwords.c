@@ -6,23 +6,25 @@
 
 #include "base/mem.h"
 
-/* The file in "tar: ./name: ...", or NULL.  A name may have a colon in it. */
+/* The file in "tar: ./name: ...", or NULL.  A name may have a colon in it: of
+ * those that fit the longest is meant. */
 static const struct entry *
 named(const struct tree *wanted, const char *line)
 {
 	const char *name = strstr(line, "./"), *at;
-	const struct entry *e = NULL;
+	const struct entry *e = NULL, *found;
 	char *path;
 
 	if (name == NULL)
 		return NULL;
 	name += 2;
-	for (at = name; e == NULL; at++) {
-		at = strstr(at, ": ");
-		if (at == NULL || at - name > PATH_MAX)
-			return NULL;
+	for (at = name; (at = strstr(at, ": ")) != NULL; at++) {
+		if (at - name > PATH_MAX)
+			break;
 		path = xstrndup(name, (size_t)(at - name));
-		e = tree_find(wanted, path);
+		found = tree_find(wanted, path);
+		if (found != NULL)
+			e = found;
 		free(path);
 	}
 	return e;

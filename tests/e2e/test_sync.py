@@ -1137,6 +1137,10 @@ def test_a_part_stays_if_the_host_could_not_read_on(new_agent, new_sshd,
                                                      tmp_path):
     """The file is the same: what is there is not brought again."""
     path = programs(tmp_path / "bin", "dd")
+    (path / "find").unlink()
+    (path / "find").write_text('#!/bin/sh\nsleep 0.8\nexec %s "$@"\n'
+                               % shutil.which("find"))
+    (path / "find").chmod(0o755)    # which looks whether it has changed
     (path / "dd").write_text(
         "#!/bin/sh\ncase $* in *skip=0*) ;; *) [ -e %s ] || exit 1;; esac\n"
         "exec %s \"$@\"\n" % (tmp_path / "fine", shutil.which("dd")))

@@ -53,7 +53,8 @@ files_are_told_by_their_names(void **state)
 	     "tar: ./\xc3\xa9: Read error at byte 512\n"
 	     "tar: ./d/e: Read error: Cannot stat: Input/output error\n"
 	     "tar: Exiting with failure status due to previous errors",
-	    "a", "b", "\xc3\xa9", "d/e: Read error");
+	    "a", "b: c", "\xc3\xa9", "d/e: Read error");
+	TELL("tar: ./b: Read error at byte 0", "b");
 }
 
 static void
