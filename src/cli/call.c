@@ -130,8 +130,9 @@ run_tool(const struct tool *tool, const json_t *args, const char *config_file,
 	/* What was ended half-way has a result, and is no success. */
 	if (rc == 0)
 		rc = until_check(&call.until, &err);
-	if (json_is_true(json_object_get(result, "connection_error")) ||
-	    json_is_true(json_object_get(result, "timed_out")))
+	if (json_object_get(result, "exit_code") != NULL &&
+	    (json_is_true(json_object_get(result, "connection_error")) ||
+	        json_is_true(json_object_get(result, "timed_out"))))
 		rc = -1;
 	json_decref(result);
 	app_free(call.app);

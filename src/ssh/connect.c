@@ -228,7 +228,7 @@ start_shells(struct link *l, const struct until *until, struct err *err)
 		if (until_check(until, err) == -1)
 			return -1;
 		if (until_check(&room, &over) == -1)
-			return link_no_room(l, err);
+			return rc == 1 ? 0 : link_no_room(l, err);
 		wait_for_others(l, rc == 1, &room);
 	}
 	return 0;

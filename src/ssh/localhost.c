@@ -115,30 +115,31 @@ write_config(struct localhost *l, struct err *err)
 	return rc;
 }
 
+/* The shell: $0 sshd, $1 the directory.  What was left running has that as its
+ * home, and in some kinds of grep an environment ends at its first NUL. */
+static const char keep_sshd[] =
+    "\"$0\" -D -f \"$1/sshd_config\" -E \"$1/log\" </dev/null & p=$!; "
+    "trap '' INT TERM HUP; cat >/dev/null; kill $p; wait $p; "
+    "if printf 'a\\000b' | grep -qF b; "
+    "then g() { grep -lF \"HOME=$1\" /proc/[0-9]*/environ; }; "
+    "else g() { for f in /proc/[0-9]*/environ; do "
+    "tr '\\000' '\\n' <$f | grep -qxF \"HOME=$1\" && echo $f; done; }; fi; "
+    "for s in TERM KILL; do x=; for f in `g \"$1\"`; do "
+    "f=${f#/proc/}; kill -$s ${f%/environ} && x=1; done; "
+    "[ -z \"$x\" ] || sleep 0.2; done 2>/dev/null; rm -rf \"$1\"";
+
 /* Descriptors of the shell. */
 enum { CHILD_IN, CHILD_OUT };
 
 static int
 spawn_sshd(struct localhost *l, const char *sshd, struct err *err)
 {
-	char *command = xasprintf("\"$0\" -D -f \"$1/sshd_config\" "
-	                          "-E \"$1/log\" </dev/null & p=$!; "
-	                          "trap '' INT TERM HUP; cat >/dev/null; "
-	                          "kill $p; wait $p; "
-	                          "for s in TERM KILL; do x=; for f in "
-	                          "`grep -lsF \"HOME=$1\" "
-	                          "/proc/[0-9]*/environ`; do "
-	                          "f=${f#/proc/}; kill -$s ${f%%/environ} && "
-	                          "x=1; done; [ -z \"$x\" ] || sleep 0.2; "
-	                          "done 2>/dev/null; rm -rf \"$1\"");
-	const char *argv[] = { "sh", "-c", command, sshd, l->dir, NULL };
+	const char *argv[] = { "sh", "-c", keep_sshd, sshd, l->dir, NULL };
 	posix_spawn_file_actions_t files;
 	int fds[2], rc;
 
-	if (fs_pipe(fds, err) == -1) {
-		free(command);
+	if (fs_pipe(fds, err) == -1)
 		return -1;
-	}
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_adddup2(&files, fds[0], CHILD_IN);
 	posix_spawn_file_actions_addopen(&files, CHILD_OUT, "/dev/null",
@@ -147,7 +148,6 @@ spawn_sshd(struct localhost *l, const char *sshd, struct err *err)
 	    environ);
 	posix_spawn_file_actions_destroy(&files);
 	close(fds[0]);
-	free(command);
 	if (rc != 0) {
 		close(fds[1]);
 		l->pid = -1;

@@ -1202,6 +1202,9 @@ def test_a_call_by_hand_that_times_out_is_no_success(home, sshd):
     done = home.command("call", "exec_bash", "command=exit 3",
                         entries=[sshd.entry()])
     assert done.returncode == 0, done
+    done = home.command("call", "wait_for_events", "timeout_s=0",
+                        entries=[sshd.entry()])
+    assert done.returncode == 0, done       # that is no command
 
 
 def test_signals_that_were_ignored_stay_so(home, sshd, tag):
