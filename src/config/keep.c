@@ -554,18 +554,14 @@ keep_warnings(void)
 	return list;
 }
 
-struct dropping {
-	const struct until *until;
-	int count;
-};
-
-static void
-drop_one(const char *key, const json_t *record, void *arg)
+/* Remove a record, and its secrets from the keyring; was there one? */
+static bool
+drop(const char *key, const json_t *record, const struct until *until)
 {
 	const json_t *secrets = json_object_get(record, "secrets");
-	struct dropping *d = arg;
 	struct err err;
 	char *path;
+	bool did;
 	int i;
 
 	for (i = 0; fields[i] != NULL; i++) {
@@ -574,12 +570,44 @@ drop_one(const char *key, const json_t *record, void *arg)
 		    decode_text(json_object_get(secrets, fields[i]));
 
 		if (place != NULL && strcmp(place, "keyring") == 0)
-			keyring_drop(&item, d->until);
+			keyring_drop(&item, until);
 	}
 	path = record_path(key, &err);
-	if (path != NULL && unlink(path) == 0)
-		d->count++;
+	did = path != NULL && unlink(path) == 0;
 	free(path);
+	return did;
+}
+
+struct dropping {
+	const struct until *until;
+	int count;
+};
+
+static void
+drop_one(const char *key, const json_t *record, void *arg)
+{
+	struct dropping *d = arg;
+
+	d->count += drop(key, record, d->until);
+}
+
+bool
+keep_drop(const struct sandbox *sb, const struct until *until)
+{
+	char key[KEEP_KEY_SIZE];
+	struct err ignored;
+	json_t *record = NULL;
+	char *path;
+	bool did;
+
+	keep_key(sb, key);
+	path = record_path(key, &ignored);
+	if (path != NULL)
+		record = read_record(path, &ignored);
+	free(path);
+	did = record != NULL && drop(key, record, until);
+	json_decref(record);
+	return did;
 }
 
 int

@@ -62,6 +62,10 @@ void keep_use_file(const char *path);
  * the machine.  A new array. */
 json_t *keep_warnings(void);
 
+/* Remove the record of a sandbox, and its secrets from the keyring; was there
+ * one? */
+bool keep_drop(const struct sandbox *sb, const struct until *until);
+
 /* Remove all records, and their secrets from the keyring; how many. */
 int keep_drop_all(const struct until *until, struct err *err);
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/decode.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -264,6 +265,31 @@ watching_store(struct watch *w, const struct sandbox *sb, int64_t delay_s,
 	kept_free(&kept);
 	w->next_check_ts = (int64_t)time(NULL) + delay_s;
 	return watches_add(w, until, err);
+}
+
+void
+watching_leave(const struct sandbox *sb, const struct until *until)
+{
+	struct watch *list;
+	char key[KEEP_KEY_SIZE];
+	struct err err;
+	size_t i, count;
+
+	/* There is a record before there is a watch. */
+	if (!keep_drop(sb, until))
+		return;
+	keep_key(sb, key);
+	if (watches_list(WATCH_ACTIVE, &list, &count, until, &err) == -1) {
+		log_warn("watches of %s go on: %s", sb->name, err.msg);
+		return;
+	}
+	for (i = 0; i < count; i++) {
+		if (str_same(list[i].sandbox_key, key) &&
+		    watches_cancel(list[i].id, until, &err) == -1)
+			log_warn("watch %lld goes on: %s",
+			    (long long)list[i].id, err.msg);
+	}
+	watches_free(list, count);
 }
 
 void

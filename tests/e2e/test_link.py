@@ -1134,6 +1134,24 @@ def test_serve_local(request, home, tag, who, end):
     assert not home.sockets()
 
 
+@pytest.mark.parametrize("end", ["input", "TERM"])
+def test_serve_local_takes_its_watches_with_it(home, end):
+    """Nobody can look at its jobs again."""
+    server = home.server(args=["serve", "--local"])
+    job = home.ask(server, "exec_bash_background", command="sleep 60",
+                   ensure_watchdog=False)
+    assert job["watch_id"] == 1, job
+    if end == "input":
+        server.close_input()
+    else:
+        server.signal(signal.SIGTERM)
+    server.ends()
+    server = home.server()
+    result = home.ask(server, "list_background_watches")
+    assert [w["status"] for w in result["watches"]] == ["cancelled"], result
+    assert list((home.state / "kept").iterdir()) == []
+
+
 # --- Never twice ------------------------------------------------------------
 
 def chaos(agent, sshd, file, seconds, rate):
