@@ -33,6 +33,22 @@ say(json_t *list, const char *where, const char *what)
 	buf_free(&b);
 }
 
+static const char *
+last_problem(const struct config *c)
+{
+	return json_string_value(
+	    json_array_get(c->problems, json_array_size(c->problems) - 1));
+}
+
+/* Of what was to come behind the sandboxes that there are now. */
+static void
+complain(struct config *c, const char *where, const char *what)
+{
+	say(c->problems, where, what);
+	if (c->count == 0 && c->no_default == NULL)
+		c->no_default = last_problem(c);
+}
+
 static void
 append(struct config *c, struct sandbox *sb)
 {
@@ -68,15 +84,15 @@ add_entry(struct config *c, const json_t *entry, const char *where,
 	struct err err;
 
 	if (sandbox_parse(&sb, entry, home, unknown, &err) == -1) {
-		say(c->problems, where, err.msg);
+		complain(c, where, err.msg);
 		sandbox_free(&sb);
 	} else if ((open & CONFIG_READABLE) != 0 && sandbox_has_secret(&sb)) {
-		say(c->problems, where,
+		complain(c, where,
 		    "holds a password or passphrase in a file that others can "
 		    "read; run chmod 600 on it");
 		sandbox_free(&sb);
 	} else if ((open & CONFIG_WRITABLE) != 0 && sandbox_has_command(&sb)) {
-		say(c->problems, where,
+		complain(c, where,
 		    "names a command to run here, in a file that others can "
 		    "write, or that is another user's; run chmod 600 on it, "
 		    "and chown if it is not yours");
@@ -114,17 +130,17 @@ config_add_list(struct config *c, const char *text, size_t len,
 	size_t i;
 
 	if (root == NULL) {
-		say(c->problems, where, err.msg);
+		complain(c, where, err.msg);
 		return;
 	}
 	if (json_is_object(root))
 		list = json_object_get(root, "sandboxes");
 	if (!json_is_array(list))
-		say(c->problems, where,
+		complain(c, where,
 		    "must be a JSON array of objects, each with at least a "
 		    "\"host\"");
 	else if (json_array_size(list) > CONFIG_SANDBOXES_MAX)
-		say(c->problems, where, "lists more than 1000 sandboxes");
+		complain(c, where, "lists more than 1000 sandboxes");
 	else
 		json_array_foreach (list, i, entry) {
 			place = entry_place(where, i, entry);
@@ -210,7 +226,7 @@ add_ssh_host(struct config *c, const struct config_sources *src)
 		say(c->notes, where, note);
 	free(note);
 	if (entry == NULL) {
-		say(c->problems, where, err.msg);
+		complain(c, where, err.msg);
 		return;
 	}
 	if (config_find(c, json_string_value(json_object_get(entry, "name"))))
@@ -247,7 +263,7 @@ add_file(struct config *c, const struct config_sources *src)
 		config_add_list(c, text.data, text.len, src->file, src->home,
 		    openness(src->file));
 	else if (err.code != ERR_NOT_FOUND || src->file_named)
-		say(c->problems, src->file, err.msg);
+		complain(c, src->file, err.msg);
 	secret_wipe(text.data, text.cap);
 	buf_free(&text);
 }
@@ -306,10 +322,13 @@ drop_duplicates(struct config *c, size_t begin)
 	for (i = begin; i < c->count; i++)
 		clash[i] = name_taken(c, i, begin, c->count);
 	for (i = begin; i < c->count; i++) {
-		if (clash[i])
-			say(c->problems, c->sandboxes[i].source,
-			    "another entry has the same name; give each its "
-			    "own \"name\"");
+		if (!clash[i])
+			continue;
+		complain(c, c->sandboxes[i].source,
+		    "another entry has the same name; give each its own "
+		    "\"name\"");
+		if (i == 0)
+			c->no_default = last_problem(c);
 	}
 	for (i = c->count; i-- > begin;) {
 		if (clash[i])
@@ -425,6 +444,21 @@ problem_of(const struct config *c, const char *name)
 	return found;
 }
 
+static void
+add_names(const struct config *c, struct buf *out)
+{
+	size_t i;
+
+	buf_init(out, 4096);
+	for (i = 0; i < c->count && out->len < 512; i++)
+		buf_addf(out, "%s%.*s", i > 0 ? ", " : "",
+		    (int)utf8_cut(c->sandboxes[i].name,
+		        strlen(c->sandboxes[i].name), NAME_SHOWN),
+		    c->sandboxes[i].name);
+	if (i < c->count)
+		buf_adds(out, ", ...");
+}
+
 const struct sandbox *
 config_pick(const struct config *c, const char *name, const char *active,
     struct err *err)
@@ -432,7 +466,6 @@ config_pick(const struct config *c, const char *name, const char *active,
 	const struct sandbox *sb;
 	const char *problem;
 	struct buf names;
-	size_t i;
 
 	if (c->count == 0) {
 		none_usable(c, err);
@@ -443,19 +476,20 @@ config_pick(const struct config *c, const char *name, const char *active,
 	sb = config_find(c, name);
 	if (sb != NULL)
 		return sb;
-	buf_init(&names, 4096);
-	for (i = 0; i < c->count && names.len < 512; i++)
-		buf_addf(&names, "%s%.*s", i > 0 ? ", " : "",
-		    (int)utf8_cut(c->sandboxes[i].name,
-		        strlen(c->sandboxes[i].name), NAME_SHOWN),
-		    c->sandboxes[i].name);
-	problem = problem_of(c, name);
-	err_set(err, ERR_NOT_FOUND, "%s '%.*s'%s%s; available: %s%s",
-	    problem != NULL ? "cannot use sandbox" : "unknown sandbox",
-	    (int)utf8_cut(name, strlen(name), NAME_SHOWN), name,
-	    problem != NULL ? ": Sandbox configuration error: " : "",
-	    problem != NULL ? problem : "", names.data,
-	    i < c->count ? ", ..." : "");
+	add_names(c, &names);
+	problem = str_blank(name) ? c->no_default : problem_of(c, name);
+	if (str_blank(name))
+		err_set(err, ERR_INVALID,
+		    "no sandbox is active, as the one to be it cannot be used: "
+		    "Sandbox configuration error: %s; mend it, or choose "
+		    "another by sandbox_name or select_sandbox: %s",
+		    problem != NULL ? problem : "none was chosen", names.data);
+	else
+		err_set(err, ERR_NOT_FOUND, "%s '%.*s'%s%s; available: %s",
+		    problem != NULL ? "cannot use sandbox" : "unknown sandbox",
+		    (int)utf8_cut(name, strlen(name), NAME_SHOWN), name,
+		    problem != NULL ? ": Sandbox configuration error: " : "",
+		    problem != NULL ? problem : "", names.data);
 	buf_free(&names);
 	return NULL;
 }

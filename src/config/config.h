@@ -35,7 +35,10 @@ struct config {
 	size_t count;
 	json_t *problems; /* sentences: what was left out and why */
 	json_t *notes;    /* sentences: what may surprise */
-	bool list_set;    /* for the diagnostics of list_sandboxes */
+	/* The problem of what would have come before the first sandbox, which
+	 * is not the one that was meant then; or NULL.  One of the problems. */
+	const char *no_default;
+	bool list_set; /* for the diagnostics of list_sandboxes */
 	size_t list_length;
 	bool host_set;
 	bool ssh_host_set;

@@ -14,7 +14,7 @@ app_from(const struct config_sources *src, bool brief)
 	config_load(&app->config, src);
 	app->links = links_new(brief);
 	pthread_mutex_init(&app->lock, NULL);
-	if (app->config.count > 0)
+	if (app->config.count > 0 && app->config.no_default == NULL)
 		app->active = &app->config.sandboxes[0];
 	return app;
 }

@@ -89,6 +89,7 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 {
 	const struct list_sandboxes_args *a = given;
 	const struct config *c = &call->app->config;
+	const struct sandbox *active = app_active(call->app);
 	json_t *list, *o;
 
 	if (c->count == 0)
@@ -98,7 +99,7 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 		return -1;
 	o = json_object();
 	json_object_set_new(o, "active_sandbox",
-	    json_string(app_active(call->app)->name));
+	    active != NULL ? json_string(active->name) : json_null());
 	json_object_set_new(o, "sandboxes", list);
 	if (json_array_size(c->problems) > 0)
 		json_object_set_new(o, "problems", json_deep_copy(c->problems));

@@ -242,6 +242,22 @@ def test_asking_for_an_entry_that_was_left_out(home, dead, tool):
     assert result["error"].endswith("available: good")
 
 
+def test_behind_a_broken_entry_nothing_runs(home, config, sshd):
+    """Work that is meant for one machine does not run on another."""
+    config([sshd.entry(name="other")])
+    server = home.server('[{"host": "gpu1", "port": "x"}]')
+    for tool, arguments in (("exec_bash", {"command": "true"}),
+                            ("get_active_sandbox", {})):
+        result = home.ask(server, tool, **arguments)
+        assert result.failed
+        assert "entry 1 (gpu1): field 'port'" in result["error"], result
+        assert result["error"].endswith(" other"), result
+    listing = home.ask(server, "list_sandboxes")
+    assert listing["active_sandbox"] is None and names(listing) == ["other"]
+    home.ask(server, "select_sandbox", sandbox_name="other")
+    assert home.ask(server, "exec_bash", command="true")["exit_code"] == 0
+
+
 def test_same_name_twice(home, dead):
     """Which of them is meant? Neither is taken; the others are."""
     result = listed(home, [entry(dead, "a"), entry(dead, "b"),

@@ -637,6 +637,37 @@ without_a_name_the_active_one_is_picked(void **state)
 	assert_string_equal(config_pick(&c, "a", "b", &err)->name, "a");
 }
 
+/* Else work that was meant for one machine runs on another. */
+static void
+behind_a_broken_entry_none_is_the_default(void **state)
+{
+	static const char *const broken[] = {
+		"[{\"host\":\"a\",\"port\":\"x\"},{\"host\":\"b\"}]",
+		"[1,{\"host\":\"b\"}]",
+		"[{\"host\":\"a\",\"name\":\"n\"},{\"host\":\"b\"},"
+		"{\"host\":\"c\",\"name\":\"n\"}]",
+		"[{\"host\":\"a\"",
+		"{}",
+	};
+	struct err err;
+	size_t i;
+
+	(void)state;
+	write_file("[{\"host\":\"f\"}]", 0600);
+	for (i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+		load_list(broken[i]);
+		assert_non_null(c.no_default);
+		assert_null(config_pick(&c, "", "", &err));
+		says(err.msg, c.no_default);
+		says(err.msg, "no sandbox is active");
+		assert_string_equal(config_pick(&c, "f", "", &err)->name, "f");
+		assert_string_equal(config_pick(&c, "", "f", &err)->name, "f");
+	}
+	load_list("[{\"host\":\"b\"},{\"host\":\"a\",\"port\":\"x\"}]");
+	assert_int_equal(problems(), 1);
+	assert_null(c.no_default);
+}
+
 static void
 an_unknown_name_is_told_with_those_there_are(void **state)
 {
@@ -803,6 +834,7 @@ main(void)
 		TEST(what_is_said_is_text_without_control_characters),
 		TEST(a_sandbox_is_found_by_its_name),
 		TEST(without_a_name_the_active_one_is_picked),
+		TEST(behind_a_broken_entry_none_is_the_default),
 		TEST(an_unknown_name_is_told_with_those_there_are),
 		TEST(long_names_are_cut_between_characters),
 		TEST(without_a_usable_one_the_error_says_how_to_mend_it),
