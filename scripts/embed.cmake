@@ -1,10 +1,11 @@
-# Shell texts as C strings, for the far side:
+# Shell texts as C strings:
 #
-#	cmake -D OUT=FILE.c -D DIR=DIRECTORY -D "NAMES=a b" -P embed.cmake
+#	cmake -D OUT=FILE.c -D HEADER=FILE.h -D PREFIX=WORD -D DIR=DIRECTORY \
+#	    -D "NAMES=a b" -P embed.cmake
 #
-# DIR/a.sh becomes job_text_a. Comments and indentation stay here. So in a text
+# DIR/a.sh becomes WORD_a, which HEADER declares. Comments and indentation stay here. So in a text
 # no line of a string may begin with white space or "#".
-set(code "/* Made by scripts/embed.cmake. */\n#include \"job/text.h\"\n")
+set(code "/* Made by scripts/embed.cmake. */\n#include \"${HEADER}\"\n")
 separate_arguments(NAMES)
 foreach(name ${NAMES})
   file(READ "${DIR}/${name}.sh" text)
@@ -15,6 +16,6 @@ foreach(name ${NAMES})
   string(REPLACE "\\" "\\\\" text "${text}")
   string(REPLACE "\"" "\\\"" text "${text}")
   string(REPLACE "\n" "\\n\"\n\t\"" text "${text}")
-  string(APPEND code "\nconst char job_text_${name}[] =\n\t\"${text}\";\n")
+  string(APPEND code "\nconst char ${PREFIX}_${name}[] =\n\t\"${text}\";\n")
 endforeach()
 file(WRITE "${OUT}" "${code}")

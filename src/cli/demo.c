@@ -143,7 +143,7 @@ run(int argc, char **argv)
 	printf("Starting a private sshd on this machine as sandbox "
 	       "\"local\" ...\n");
 	fflush(stdout);
-	host = localhost_start(&d.until, &err);
+	host = localhost_start(NULL, &d.until, &err);
 	if (host == NULL) {
 		fprintf(stderr, "remote-sandbox-mcp: %s\n", err.msg);
 		return EXIT_FAILED;

@@ -27,6 +27,7 @@ extern const struct command command_daemon;
 extern const struct command command_demo;
 extern const struct command command_doctor;
 extern const struct command command_events;
+extern const struct command command_leave_local;
 extern const struct command command_transfer_worker;
 extern const struct command command_watchdog;
 extern const struct command command_version;
@@ -48,6 +49,7 @@ const struct command *const command_table[] = {
 	&command_demo,
 	&command_watchdog,
 	&command_transfer_worker,
+	&command_leave_local,
 	&command_completion,
 	&command_version,
 	&command_help_,

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/self.h"
 #include "base/str.h"
 #include "cli/command.h"
 #include "mcp/mcp.h"
@@ -17,9 +18,6 @@
 #include "tools/prompt.h"
 #include "tools/resource.h"
 #include "tools/toolset.h"
-#include "tools/watching.h"
-
-#define LEAVE_MS 1000 /* clients wait for two seconds */
 
 extern const struct command command_serve;
 
@@ -132,33 +130,20 @@ serve_app(struct mcp_def *def, int out, int signals, struct err *err)
 	return rc;
 }
 
-/* Nobody will log in to the private sshd again.  Not held up by the signal
- * that ends us. */
-static void
-leave_local(struct app *app, const struct localhost *host)
-{
-	const char *name =
-	    json_string_value(json_object_get(localhost_entry(host), "name"));
-	const struct sandbox *sb = config_find(&app->config, name);
-	struct until until = until_in(LEAVE_MS);
-
-	if (sb != NULL)
-		watching_leave(sb, &until);
-}
-
 /* With the client's descriptors in place. */
 static int
 serve(struct mcp_def *def, int out, int signals, bool local,
     const char *config_file)
 {
 	struct localhost *host = NULL;
+	char *program = self_path();
 	struct until until = until_never();
 	struct err err;
 	int rc = 0;
 
 	until.cancel_fd = signals;
 	if (local) {
-		host = localhost_start(&until, &err);
+		host = localhost_start(program, &until, &err);
 		rc = host == NULL ? -1 : 0;
 	}
 	if (rc == 0) {
@@ -167,11 +152,10 @@ serve(struct mcp_def *def, int out, int signals, bool local,
 		if (app_has_cluster(def->app))
 			def->listing |= LIST_CLUSTER;
 		rc = serve_app(def, out, signals, &err);
-		if (host != NULL)
-			leave_local(def->app, host);
 		app_free(def->app);
 	}
 	localhost_stop(host);
+	free(program);
 	if (rc == -1)
 		log_error("%s", err.msg);
 	return rc == 0 ? EXIT_OK : EXIT_FAILED;

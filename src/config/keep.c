@@ -554,15 +554,42 @@ keep_warnings(void)
 	return list;
 }
 
-/* Remove a record, and its secrets from the keyring; was there one? */
-static bool
-drop(const char *key, const json_t *record, const struct until *until)
+struct finding {
+	const char *key_file;
+	char *key;
+	bool found;
+};
+
+static void
+find_one(const char *key, const json_t *record, void *arg)
+{
+	const json_t *entry = json_object_get(record, "sandbox");
+	const char *file = decode_text(json_object_get(entry, "key_file"));
+	struct finding *f = arg;
+
+	if (file == NULL || strcmp(file, f->key_file) != 0)
+		return;
+	memcpy(f->key, key, KEEP_KEY_SIZE);
+	f->found = true;
+}
+
+bool
+keep_find(const char *key_file, char key[KEEP_KEY_SIZE])
+{
+	struct finding f = { .key_file = key_file, .key = key };
+
+	for_records(find_one, &f);
+	return f.found;
+}
+
+/* And its secrets from the keyring. */
+static int
+drop(const char *key, const json_t *record, const struct until *until,
+    struct err *err)
 {
 	const json_t *secrets = json_object_get(record, "secrets");
-	struct err err;
 	char *path;
-	bool did;
-	int i;
+	int i, rc;
 
 	for (i = 0; fields[i] != NULL; i++) {
 		struct keyring_item item = { .key = key, .field = fields[i] };
@@ -572,10 +599,24 @@ drop(const char *key, const json_t *record, const struct until *until)
 		if (place != NULL && strcmp(place, "keyring") == 0)
 			keyring_drop(&item, until);
 	}
-	path = record_path(key, &err);
-	did = path != NULL && unlink(path) == 0;
+	path = record_path(key, err);
+	if (path == NULL)
+		return -1;
+	rc = unlink(path) == 0 ? 0 : err_sys(err, "cannot remove %s", path);
 	free(path);
-	return did;
+	return rc;
+}
+
+int
+keep_drop(const char *key, const struct until *until, struct err *err)
+{
+	char *path = record_path(key, err);
+	json_t *record = path != NULL ? read_record(path, err) : NULL;
+	int rc = record != NULL ? drop(key, record, until, err) : -1;
+
+	json_decref(record);
+	free(path);
+	return rc;
 }
 
 struct dropping {
@@ -587,27 +628,9 @@ static void
 drop_one(const char *key, const json_t *record, void *arg)
 {
 	struct dropping *d = arg;
-
-	d->count += drop(key, record, d->until);
-}
-
-bool
-keep_drop(const struct sandbox *sb, const struct until *until)
-{
-	char key[KEEP_KEY_SIZE];
 	struct err ignored;
-	json_t *record = NULL;
-	char *path;
-	bool did;
 
-	keep_key(sb, key);
-	path = record_path(key, &ignored);
-	if (path != NULL)
-		record = read_record(path, &ignored);
-	free(path);
-	did = record != NULL && drop(key, record, until);
-	json_decref(record);
-	return did;
+	d->count += drop(key, record, d->until, &ignored) == 0;
 }
 
 int

@@ -62,9 +62,13 @@ void keep_use_file(const char *path);
  * the machine.  A new array. */
 json_t *keep_warnings(void);
 
-/* Remove the record of a sandbox, and its secrets from the keyring; was there
- * one? */
-bool keep_drop(const struct sandbox *sb, const struct until *until);
+/* The record of the login with this key file, which is no other's; false if
+ * there is none. */
+bool keep_find(const char *key_file, char key[KEEP_KEY_SIZE]);
+
+/* Remove a record, and its secrets from the keyring; -1 if it is still there.
+ */
+int keep_drop(const char *key, const struct until *until, struct err *err);
 
 /* Remove all records, and their secrets from the keyring; how many. */
 int keep_drop_all(const struct until *until, struct err *err);

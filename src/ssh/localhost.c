@@ -1,9 +1,9 @@
 /*
  * The private sshd.
  *
- * It runs below a small shell that waits for the end of its stdin, a pipe
- * from us: however we end, the shell notices and ends the sshd, and what was
- * left running there, as background jobs are: their records go as well.
+ * It runs below a small shell (local.sh) that waits for the end of its stdin, a
+ * pipe from us: however we end, the shell notices and ends the sshd, and what
+ * was left running there, as background jobs are: their records go as well.
  */
 #include "ssh/localhost.h"
 
@@ -24,6 +24,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/proc.h"
+#include "ssh/localhost_inside.h"
 
 #define KEYGEN_MS 10000
 #define STEP_MS 20
@@ -37,6 +38,12 @@ struct localhost {
 	int lifeline; /* our end of the shell's stdin */
 	json_t *entry;
 };
+
+char *
+localhost_key(const char *dir)
+{
+	return xasprintf("%s/user_key", dir);
+}
 
 static const char *
 sshd_program(void)
@@ -106,35 +113,25 @@ write_config(struct localhost *l, struct err *err)
 	    "UsePAM no\nStrictModes no\nPasswordAuthentication no\n"
 	    "KbdInteractiveAuthentication no\nPermitRootLogin yes\n"
 	    "PrintMotd no\nSubsystem sftp internal-sftp\n"
-	    /* A home of its own: the user's rc files stay out of it. */
-	    "SetEnv HOME=%s\n",
-	    l->port, l->dir, l->dir, l->dir);
+	    /* A home of its own: the user's rc files stay out of it.  And a
+	     * tmux of its own, which ends with it: the user's does not. */
+	    "SetEnv HOME=%s TMUX_TMPDIR=%s\n",
+	    l->port, l->dir, l->dir, l->dir, l->dir);
 	rc = fs_replace(path, b.data, b.len, 0600, err);
 	buf_free(&b);
 	free(path);
 	return rc;
 }
 
-/* The shell: $0 sshd, $1 the directory.  What was left running has that as its
- * home, and in some kinds of grep an environment ends at its first NUL. */
-static const char keep_sshd[] =
-    "\"$0\" -D -f \"$1/sshd_config\" -E \"$1/log\" </dev/null & p=$!; "
-    "trap '' INT TERM HUP; cat >/dev/null; kill $p; wait $p; "
-    "if printf 'a\\000b' | grep -qF b; "
-    "then g() { grep -lF \"HOME=$1\" /proc/[0-9]*/environ; }; "
-    "else g() { for f in /proc/[0-9]*/environ; do "
-    "tr '\\000' '\\n' <$f | grep -qxF \"HOME=$1\" && echo $f; done; }; fi; "
-    "for s in TERM KILL; do x=; for f in `g \"$1\"`; do "
-    "f=${f#/proc/}; kill -$s ${f%/environ} && x=1; done; "
-    "[ -z \"$x\" ] || sleep 0.2; done 2>/dev/null; rm -rf \"$1\"";
-
 /* Descriptors of the shell. */
 enum { CHILD_IN, CHILD_OUT };
 
 static int
-spawn_sshd(struct localhost *l, const char *sshd, struct err *err)
+spawn_sshd(struct localhost *l, const char *sshd, const char *program,
+    struct err *err)
 {
-	const char *argv[] = { "sh", "-c", keep_sshd, sshd, l->dir, NULL };
+	const char *argv[] = { "sh", "-c", localhost_text_local, sshd, l->dir,
+		program != NULL ? program : "", NULL };
 	posix_spawn_file_actions_t files;
 	int fds[2], rc;
 
@@ -211,13 +208,16 @@ make_entry(const struct localhost *l)
 {
 	const struct passwd *pw = getpwuid(geteuid());
 	json_t *o = json_object();
+	char *key_file;
 
 	json_object_set_new(o, "name", json_string("local"));
 	json_object_set_new(o, "host", json_string("127.0.0.1"));
 	json_object_set_new(o, "port", json_integer(l->port));
 	if (pw != NULL)
 		json_object_set_new(o, "user", json_string(pw->pw_name));
-	json_object_set_new(o, "key_file", json_sprintf("%s/user_key", l->dir));
+	key_file = localhost_key(l->dir);
+	json_object_set_new(o, "key_file", json_string(key_file));
+	free(key_file);
 	json_object_set_new(o, "workdir", json_string(l->dir));
 	json_object_set_new(o, "control_persist_s", json_integer(1));
 	return o;
@@ -242,11 +242,12 @@ pin_host_key(struct localhost *l, struct err *err)
 }
 
 static int
-set_up(struct localhost *l, const struct until *until, struct err *err)
+set_up(struct localhost *l, const char *program, const struct until *until,
+    struct err *err)
 {
 	const char *sshd = sshd_program();
 	char *host_key = xasprintf("%s/host_key", l->dir);
-	char *user_key = xasprintf("%s/user_key", l->dir);
+	char *user_key = localhost_key(l->dir);
 	int rc = -1;
 
 	if (sshd == NULL)
@@ -264,14 +265,15 @@ set_up(struct localhost *l, const struct until *until, struct err *err)
 		mkdir("/run/sshd", 0755);
 	l->port = free_port(err);
 	if (l->port == -1 || write_config(l, err) == -1 ||
-	    spawn_sshd(l, sshd, err) == -1 || wait_up(l, until, err) == -1)
+	    spawn_sshd(l, sshd, program, err) == -1 ||
+	    wait_up(l, until, err) == -1)
 		return -1;
 	l->entry = make_entry(l);
 	return pin_host_key(l, err);
 }
 
 struct localhost *
-localhost_start(const struct until *until, struct err *err)
+localhost_start(const char *program, const struct until *until, struct err *err)
 {
 	struct localhost *l = xcalloc(1, sizeof(*l));
 
@@ -284,7 +286,7 @@ localhost_start(const struct until *until, struct err *err)
 		free(l);
 		return NULL;
 	}
-	if (set_up(l, until, err) == 0)
+	if (set_up(l, program, until, err) == 0)
 		return l;
 	localhost_stop(l);
 	return NULL;

@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "base/decode.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -78,7 +77,8 @@ resolve(json_t *plan, const char *name, const char *cwd)
 }
 
 static void
-make_plan(struct watch *w, const struct watch_wish *wish)
+make_plan(struct watch *w, const struct watch_wish *wish,
+    const struct sandbox *sb)
 {
 	json_t *plan = wish->args->resume_plan_json != NULL
 	    ? json_deep_copy(wish->args->resume_plan_json)
@@ -86,7 +86,7 @@ make_plan(struct watch *w, const struct watch_wish *wish)
 	bool empty = json_object_size(plan) == 0;
 	char *text;
 
-	resolve(plan, "cwd", "");
+	resolve(plan, "cwd", sb->workdir);
 	resolve(plan, "log_file", w->cwd);
 	resolve(plan, "checkpoint_path", w->cwd);
 	text = watching_path(w->cwd, wish->args->checkpoint_path);
@@ -115,10 +115,9 @@ static void
 set_texts(struct watch *w, const struct watch_wish *wish,
     const struct sandbox *sb)
 {
-	const char *dir = str_blank(wish->cwd) && sb->workdir != NULL
-	    ? sb->workdir
-	    : wish->cwd;
-	char *text = watching_path("", dir);
+	char *text = str_blank(wish->cwd)
+	    ? watching_path("", sb->workdir)
+	    : watching_path(sb->workdir, wish->cwd);
 
 	watch_set(&w->cwd, text);
 	free(text);
@@ -180,7 +179,7 @@ watching_make(struct watch *w, const struct watch_wish *wish,
 {
 	watch_init(w);
 	set_texts(w, wish, sb);
-	make_plan(w, wish);
+	make_plan(w, wish, sb);
 	set_metadata(w, wish->args->metadata_json);
 	w->interval_s = wish->args->interval_s;
 	w->max_log_lines = wish->args->max_log_lines;
@@ -267,29 +266,25 @@ watching_store(struct watch *w, const struct sandbox *sb, int64_t delay_s,
 	return watches_add(w, until, err);
 }
 
-void
-watching_leave(const struct sandbox *sb, const struct until *until)
+int
+watching_leave(const char *key_file, const struct until *until, struct err *err)
 {
-	struct watch *list;
 	char key[KEEP_KEY_SIZE];
-	struct err err;
+	struct watch *list;
 	size_t i, count;
+	int rc = 0;
 
 	/* There is a record before there is a watch. */
-	if (!keep_drop(sb, until))
-		return;
-	keep_key(sb, key);
-	if (watches_list(WATCH_ACTIVE, &list, &count, until, &err) == -1) {
-		log_warn("watches of %s go on: %s", sb->name, err.msg);
-		return;
-	}
-	for (i = 0; i < count; i++) {
-		if (str_same(list[i].sandbox_key, key) &&
-		    watches_cancel(list[i].id, until, &err) == -1)
-			log_warn("watch %lld goes on: %s",
-			    (long long)list[i].id, err.msg);
+	if (!keep_find(key_file, key))
+		return 0;
+	if (watches_list(WATCH_ACTIVE, &list, &count, until, err) == -1)
+		return -1;
+	for (i = 0; i < count && rc == 0; i++) {
+		if (strcmp(list[i].sandbox_key, key) == 0)
+			rc = watches_cancel(list[i].id, until, err);
 	}
 	watches_free(list, count);
+	return rc == 0 ? keep_drop(key, until, err) : -1;
 }
 
 void

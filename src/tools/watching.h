@@ -124,9 +124,10 @@ int watching_check_webhook(const char *url, struct err *err);
 int watching_store(struct watch *w, const struct sandbox *sb, int64_t delay_s,
     json_t *notes, json_t **kept, const struct until *until, struct err *err);
 
-/* A sandbox is about to end for good: cancel its watches, and remove what was
- * kept for the login.  What fails is logged. */
-void watching_leave(const struct sandbox *sb, const struct until *until);
+/* A sandbox is gone for good, which nobody else logs in to by this key file:
+ * cancel its watches and remove what was kept of it. */
+int watching_leave(const char *key_file, const struct until *until,
+    struct err *err);
 
 /* See that a watchdog runs; notes what is wrong if it does not. */
 void watching_ensure(json_t *notes, const struct until *until);

@@ -17,6 +17,7 @@ import signal
 import socket
 import stat
 import struct
+import subprocess
 import threading
 import time
 
@@ -1134,22 +1135,54 @@ def test_serve_local(request, home, tag, who, end):
     assert not home.sockets()
 
 
-@pytest.mark.parametrize("end", ["input", "TERM"])
-def test_serve_local_takes_its_watches_with_it(home, end):
+@pytest.mark.parametrize("end", ["input", "TERM", "KILL"])
+@pytest.mark.parametrize("busy", [False, True])
+def test_serve_local_takes_its_watches_with_it(home, tag, end, busy):
     """Nobody can look at its jobs again."""
     server = home.server(args=["serve", "--local"])
     job = home.ask(server, "exec_bash_background", command="sleep 60",
                    ensure_watchdog=False)
     assert job["watch_id"] == 1, job
+    if busy:
+        server.send(rsmcp.call("busy", "exec_bash",
+                               command="trap '' TERM; sleep %s; :" % tag))
+        tag.runs()
     if end == "input":
         server.close_input()
     else:
-        server.signal(signal.SIGTERM)
-    server.ends()
+        server.signal(getattr(signal, "SIG" + end))
+    server.process.wait(rsmcp.END_S)
     server = home.server()
-    result = home.ask(server, "list_background_watches")
-    assert [w["status"] for w in result["watches"]] == ["cancelled"], result
-    assert list((home.state / "kept").iterdir()) == []
+    rsmcp.until("it is not watched any more", lambda: [
+        w["status"] for w in home.ask(server, "list_background_watches")
+        ["watches"]] == ["cancelled"])
+    rsmcp.until("its login is not kept", lambda: list(
+        (home.state / "kept").iterdir()) == [])
+
+
+def test_serve_local_ends_what_has_another_home(home, tag):
+    server = home.server(args=["serve", "--local"])
+    for command in ("env -i /bin/sleep %s", "HOME=/tmp exec sleep %s"):
+        home.ask(server, "exec_bash_background", command=command % tag,
+                 watch=False)
+    tag.runs(2)
+    server.close_input()
+    tag.ends(within=END_S)
+
+
+def test_serve_local_leaves_the_tmux_of_the_user_alone(home, tag):
+    server = home.server(args=["serve", "--local"])
+    home.ask(server, "exec_bash_background", command="sleep %s" % tag,
+             watch=False)
+    place = home.ask(server, "exec_bash", command="pwd")["stdout"].strip()
+    rsmcp.until("the viewer has a tmux of its own", lambda: os.path.exists(
+        "%s/tmux-%d/default" % (place, os.geteuid())))
+    mine = "mine-%d" % server.pid
+    subprocess.run(["tmux", "new-session", "-d", "-s", mine, "sleep 60"],
+                   check=True)
+    server.close_input()
+    rsmcp.until("its place is gone", lambda: not os.path.exists(place))
+    subprocess.run(["tmux", "kill-session", "-t", "=" + mine], check=True)
 
 
 # --- Never twice ------------------------------------------------------------
