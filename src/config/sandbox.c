@@ -469,6 +469,16 @@ sandbox_free(struct sandbox *sb)
 	memset(sb, 0, sizeof(*sb));
 }
 
+char *
+sandbox_dir(const struct sandbox *sb, const char *cwd)
+{
+	if (str_blank(cwd))
+		return sb->workdir != NULL ? xstrdup(sb->workdir) : NULL;
+	if (cwd[0] == '/' || path_is_home(cwd) || str_blank(sb->workdir))
+		return xstrdup(cwd);
+	return path_join(sb->workdir, cwd);
+}
+
 bool
 sandbox_has_secret(const struct sandbox *sb)
 {

@@ -58,6 +58,11 @@ void sandbox_free(struct sandbox *sb);
  */
 json_t *sandbox_entry(const struct sandbox *sb);
 
+/* Where a command runs there: in "cwd", which is below the workdir if it is
+ * relative, or in the workdir if it is blank; NULL: where a login begins.
+ * Caller frees. */
+char *sandbox_dir(const struct sandbox *sb, const char *cwd);
+
 /* Does it hold a secret in clear? */
 bool sandbox_has_secret(const struct sandbox *sb);
 /* Does it name a command that is run here, to get one? */

@@ -41,7 +41,7 @@ struct job_start {
 	const char *after; /* id of the run that has to be the last one of that
 	                    * name so far, or NULL: any may be */
 	const char *command;
-	const char *cwd;        /* or "" */
+	const char *cwd;        /* or "": see sandbox_dir() */
 	const char *log_file;   /* or "": the default */
 	const char *key;        /* idempotency key, or "" */
 	const json_t *env;      /* object of strings, or NULL */

@@ -202,8 +202,9 @@ add_starter(struct buf *out, bool slurm)
 /* All but the moment, and the call: these come last. */
 static void
 make_script(struct buf *out, const struct job_start *j, const char *id,
-    bool slurm)
+    const struct sandbox *sb)
 {
+	char *dir = sandbox_dir(sb, j->cwd);
 	char *log = str_blank(j->log_file)
 	    ? xasprintf(".codex_logs/%s.log", j->name)
 	    : xstrdup(log_below(j, j->log_file));
@@ -213,7 +214,7 @@ make_script(struct buf *out, const struct job_start *j, const char *id,
 
 	key_name(key, j->key);
 	job_text_set(out, "N", j->name);
-	job_text_set(out, "C", j->cwd);
+	job_text_set(out, "C", dir != NULL ? dir : "");
 	job_text_set(out, "L", log);
 	job_text_set(out, "K", key);
 	job_text_set(out, "I", id);
@@ -227,8 +228,9 @@ make_script(struct buf *out, const struct job_start *j, const char *id,
 	job_text_set(out, "q_opts", j->slurm != NULL ? j->slurm : "");
 	job_text_set_task(out, 0);
 	/* Slurm's reads /etc/profile, for which the lease is no place. */
-	if (slurm)
+	if (sb->slurm)
 		add_starter(out, true);
+	free(dir);
 	free(log);
 	free(meta);
 }
@@ -561,7 +563,7 @@ job_start(struct link *link, const struct job_start *j, struct job_handle *h,
     const struct until *until, struct err *err)
 {
 	struct until limit = until_within(until, START_MS);
-	bool slurm = link_sandbox(link)->slurm;
+	const struct sandbox *sb = link_sandbox(link);
 	struct sending s = { .ran = LINK_UNSENT };
 	int rc;
 
@@ -570,13 +572,13 @@ job_start(struct link *link, const struct job_start *j, struct job_handle *h,
 	buf_init(&s.script, SIZE_MAX);
 	buf_init(&s.common, SIZE_MAX);
 	buf_init(&s.answer, 16384);
-	make_script(&s.script, j, h->id, slurm);
-	if (!slurm)
+	make_script(&s.script, j, h->id, sb);
+	if (!sb->slurm)
 		add_starter(&s.common, false);
 	rc = send_start(link, &s, h->id, &limit, err);
 	if (rc == 0)
 		rc = job_answer_parse(h, s.answer.data, !str_blank(j->key),
-		    link_sandbox(link)->name, err);
+		    sb->name, err);
 	else if (s.ran == LINK_SENT)
 		rc = lost_reply(link, j, h, &s, until, err);
 	buf_free(&s.script);

@@ -11,7 +11,6 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/utf8.h"
 #include "ssh/clean.h"
 #include "ssh/outputs.h"
 
@@ -66,6 +65,8 @@ open_file(struct capture *c)
 {
 	if (c->file_fd != -1)
 		return;
+	if (c->file != NULL || c->stream != NULL)
+		c->file_wanted = true;
 	if (c->file == NULL && c->stream != NULL)
 		c->file = outputs_path(c->stream);
 	c->stream = NULL;
@@ -302,16 +303,6 @@ end_output(struct capture *c)
 	buf_free(&held);
 }
 
-/* Would the reader get other characters than the program wrote?  Colours and
- * the like are left out on purpose; but how lines end may be what is asked. */
-static bool
-not_text(const struct buf *raw)
-{
-	return !utf8_valid(raw->data, raw->len) ||
-	    memchr(raw->data, '\0', raw->len) != NULL ||
-	    memchr(raw->data, '\r', raw->len) != NULL;
-}
-
 /* The reader does not get all of it, though memory holds it. */
 static void
 save_file(struct capture *c)
@@ -332,7 +323,7 @@ capture_text(struct capture *c, struct buf *out, size_t max)
 {
 	struct buf raw, head, tail;
 	uint64_t chars, left_out = 0;
-	bool whole;
+	bool whole, same;
 
 	end_output(c);
 	whole = c->total <= c->head.len + c->tail.len;
@@ -344,12 +335,14 @@ capture_text(struct capture *c, struct buf *out, size_t max)
 	if (whole)
 		buf_add(&raw, c->head.data, c->head.len);
 	straighten(c, &raw);
-	clean_text(&tail, raw.data, raw.len);
+	same = clean_text(&tail, raw.data, raw.len);
 	clean_text(&head, whole ? raw.data : c->head.data,
 	    whole ? raw.len : c->head.len);
 	chars = whole ? count_characters(tail.data, tail.len) : c->total;
 	if (whole && chars <= max) {
-		if (not_text(&raw))
+		/* Colours and the like are left out on purpose; but how lines
+		 * end, or a backspace, may be what is asked. */
+		if (!same)
 			save_file(c);
 		buf_add(out, tail.data, tail.len);
 	} else {
@@ -366,6 +359,12 @@ capture_text(struct capture *c, struct buf *out, size_t max)
 	buf_free(&head);
 	buf_free(&tail);
 	return left_out;
+}
+
+uint64_t
+capture_missing(const struct capture *c)
+{
+	return c->file_wanted ? c->total - c->file_len : 0;
 }
 
 #define LINE_MAX_BYTES ((size_t)400)

@@ -33,6 +33,7 @@ struct capture {
 	char *file; /* where all of it goes once it is too long; or NULL */
 	const char *stream; /* a file is named then, for this; or NULL */
 	int file_fd;
+	bool file_wanted; /* all of it belongs there */
 	uint64_t file_len;
 	uint64_t file_max;
 
@@ -72,9 +73,12 @@ int trailer_parse(const char *text, struct trailer *t);
  * The output as clean text of at most "max" characters: all of it, or head
  * and tail with a line between that says what is missing.  Returns how many
  * characters were left out (0: none; a guess, if they were never kept).
- * Bytes that are no text are replaced, and then in the file as well.
+ * Where the text lacks more than escape sequences, all is in the file as well.
  */
 uint64_t capture_text(struct capture *c, struct buf *out, size_t max);
+
+/* How many bytes its file lacks, of an output that belongs into one. */
+uint64_t capture_missing(const struct capture *c);
 
 /* The last line that has something on it, cleaned, for progress. */
 void capture_last_line(struct capture *c, struct buf *out);

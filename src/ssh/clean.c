@@ -23,39 +23,42 @@ skip_csi(const unsigned char *s, size_t len)
 	return i;
 }
 
-/* Behind ESC ] and the like: a string up to BEL or ESC \.  One that does not
- * end within its line was none. */
+/* Behind ESC ] and the like: a string up to BEL or ESC \, or what there is of
+ * it up to another sequence or the end of its line. */
 static size_t
-skip_string(const unsigned char *s, size_t len)
+skip_string(const unsigned char *s, size_t len, bool *whole)
 {
-	size_t i;
+	size_t i = 0;
 
-	for (i = 0; i < len && s[i] != '\n'; i++) {
-		if (s[i] == BEL)
-			return i + 1;
-		if (s[i] == ESC)
-			return i + 1 < len && s[i + 1] == '\\' ? i + 2 : i;
-	}
+	while (i < len && s[i] != '\n' && s[i] != BEL && s[i] != ESC)
+		i++;
+	*whole = true;
+	if (i < len && s[i] == BEL)
+		return i + 1;
+	if (i + 1 < len && s[i] == ESC && s[i + 1] == '\\')
+		return i + 2;
+	*whole = false;
 	return i;
 }
 
-/* An escape sequence at "s" (which is the ESC): its length. */
+/* An escape sequence at "s" (which is the ESC): its length, and whether it has
+ * its end. */
 static size_t
-skip_escape(const unsigned char *s, size_t len)
+skip_escape(const unsigned char *s, size_t len, bool *whole)
 {
 	size_t i = 1;
 
-	if (i == len)
+	if (i < len && s[i] == '[') {
+		i = 2 + skip_csi(s + 2, len - 2);
+		*whole = i > 2 && s[i - 1] >= 0x40;
 		return i;
-	if (s[i] == '[')
-		return 2 + skip_csi(s + 2, len - 2);
-	if (strchr("]PX^_", s[i]) != NULL && s[i] != '\0')
-		return 2 + skip_string(s + 2, len - 2);
+	}
+	if (i < len && s[i] != '\0' && strchr("]PX^_", s[i]) != NULL)
+		return 2 + skip_string(s + 2, len - 2, whole);
 	while (i < len && s[i] >= 0x20 && s[i] <= 0x2f)
 		i++;
-	if (i < len && s[i] >= 0x30 && s[i] <= 0x7e)
-		i++;
-	return i;
+	*whole = i < len && s[i] >= 0x30 && s[i] <= 0x7e;
+	return i + *whole;
 }
 
 static bool
@@ -82,10 +85,11 @@ plain_run(const unsigned char *s, size_t len)
 	return i;
 }
 
-void
+bool
 clean_text(struct buf *out, const char *data, size_t len)
 {
 	const unsigned char *s = (const unsigned char *)data;
+	bool same = true, whole;
 	size_t i = 0, n;
 
 	/* Behind something that was dropped nothing may follow. */
@@ -93,11 +97,13 @@ clean_text(struct buf *out, const char *data, size_t len)
 		/* Each run by itself: what stood apart shall not join. */
 		n = plain_run(s + i, len - i);
 		utf8_fix(out, data + i, n);
+		same = same && utf8_valid(data + i, n);
 		i += n;
 		if (i == len || out->full)
 			break;
+		whole = false;
 		if (s[i] == ESC)
-			i += skip_escape(s + i, len - i);
+			i += skip_escape(s + i, len - i, &whole);
 		else if (c1(s + i, len - i))
 			i += 2;
 		else {
@@ -106,5 +112,7 @@ clean_text(struct buf *out, const char *data, size_t len)
 				buf_addc(out, '\n');
 			i++;
 		}
+		same = same && whole;
 	}
+	return same && i == len && !out->full;
 }

@@ -5,6 +5,7 @@
 #ifndef SSH_CLEAN_H
 #define SSH_CLEAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
@@ -13,8 +14,9 @@
  * Append "data" to "out": escape sequences (CSI, OSC and the other strings)
  * and control characters vanish, a line's end of CR LF is LF, a CR alone
  * starts a new line, bytes that are not UTF-8 become U+FFFD.  What is cut off
- * in the middle of a sequence vanishes too.
+ * in the middle of a sequence vanishes too.  Is all else there, but for whole
+ * escape sequences?
  */
-void clean_text(struct buf *out, const char *data, size_t len);
+bool clean_text(struct buf *out, const char *data, size_t len);
 
 #endif

@@ -290,6 +290,19 @@ read_nonsense(struct run *r)
 	    link_sandbox(r->link)->name);
 }
 
+static int
+no_directory(const struct run *r, struct err *err)
+{
+	const struct sandbox *sb = link_sandbox(r->link);
+	bool workdir =
+	    sb->workdir != NULL && strcmp(r->req->cwd, sb->workdir) == 0;
+
+	return err_set(err, ERR_NOT_FOUND,
+	    "the directory '%.300s' (%s) does not exist on %s, or may not be "
+	    "entered; the command was not run",
+	    r->req->cwd, workdir ? "workdir" : "cwd", sb->name);
+}
+
 /* Both trailers are there: how did it end? */
 static int
 read_end(struct run *r, struct err *err)
@@ -304,13 +317,7 @@ read_end(struct run *r, struct err *err)
 	if (r->shell->tier != SHELL_BASH && t.status == 1)
 		plain_flag(r, &t);
 	if (strcmp(t.flag, "cwd") == 0)
-		return err_set(err, ERR_NOT_FOUND,
-		    "the directory '%.300s' (%s) does not exist on %s, or "
-		    "may not be entered; the command was not run",
-		    r->req->cwd,
-		    r->req->cwd == link_sandbox(r->link)->workdir ? "workdir"
-		                                                  : "cwd",
-		    link_sandbox(r->link)->name);
+		return no_directory(r, err);
 	if (strcmp(t.flag, "stale") == 0)
 		return err_set(err, ERR_TIMEOUT,
 		    "the command reached %s too late and was not run",
@@ -343,14 +350,10 @@ read_loss(struct run *r)
 	    link_sandbox(r->link)->name);
 }
 
-/* The file, and how much it lacks because it was full. */
-static void
-take_file(const struct capture *c, char **path, uint64_t *missing)
+static char *
+file_of(const struct capture *c)
 {
-	if (c->file_fd == -1)
-		return;
-	*path = xstrdup(c->file);
-	*missing = c->total - c->file_len;
+	return c->file_fd != -1 ? xstrdup(c->file) : NULL;
 }
 
 static void
@@ -366,8 +369,10 @@ collect(struct run *r)
 	buf_init(&res->err, SIZE_MAX);
 	res->out_left = capture_text(&r->out, &res->out, max);
 	res->err_left = capture_text(&r->err, &res->err, max);
-	take_file(&r->out, &res->out_file, &res->out_missing);
-	take_file(&r->err, &res->err_file, &res->err_missing);
+	res->out_file = file_of(&r->out);
+	res->err_file = file_of(&r->err);
+	res->out_missing = capture_missing(&r->out);
+	res->err_missing = capture_missing(&r->err);
 	res->no_bash = r->shell->tier == SHELL_SH;
 }
 

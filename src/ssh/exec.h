@@ -58,13 +58,15 @@ struct exec_result {
 	int signal;        /* 0: none, or not to be told */
 	int64_t duration_ms;
 	struct buf out, err;
-	uint64_t out_total, err_total;     /* bytes */
-	uint64_t out_left, err_left;       /* characters left out */
-	char *out_file, *err_file;         /* or NULL */
-	uint64_t out_missing, err_missing; /* bytes that the files lack */
-	enum exec_verified verified;       /* if we ended it */
-	struct buf survivors;              /* "pid:command ..." */
-	int64_t background[64];            /* children it left running */
+	uint64_t out_total, err_total; /* bytes */
+	uint64_t out_left, err_left;   /* characters left out */
+	char *out_file, *err_file;     /* or NULL */
+	uint64_t out_missing,
+	    err_missing;             /* bytes that the files lack, also
+	                              * if there is none for want of room */
+	enum exec_verified verified; /* if we ended it */
+	struct buf survivors;        /* "pid:command ..." */
+	int64_t background[64];      /* children it left running */
 	size_t background_count;
 	bool no_bash; /* it ran in sh */
 };

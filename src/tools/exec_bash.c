@@ -44,8 +44,8 @@ static const struct arg args[] = {
 	{ ARG(command), .type = ARG_STRING, .required = true,
 	    .help = "Bash command line or script to run." },
 	{ ARG(cwd), .type = ARG_STRING,
-	    .help = "Directory to run it in; the sandbox's workdir or the "
-	            "login directory if absent." },
+	    .help = "Directory to run it in, relative to the sandbox's workdir "
+	            "or the login directory; that one if absent." },
 	{ ARG(timeout_s), .type = ARG_INT, .min = 1, .max = 86400, .dflt = 120,
 	    .help = "Seconds after which it is ended with all its processes, "
 	            "or goes on as a job: see on_timeout." },
@@ -86,7 +86,7 @@ static const struct out outputs[] = {
 	{ "survivors", OUT_STRINGS, "Processes that could not be ended." },
 	{ "background_pids", OUT_INTS, "Children it left running." },
 	{ "truncated", OUT_OBJECT,
-	    "Characters left out of a stream, and bytes out of a file." },
+	    "Characters left out of a stream; bytes that its file lacks." },
 	{ "output_file", OUT_STRING,
 	    "Local file with the bytes of stdout, if cut or no plain text." },
 	{ "stderr_file", OUT_STRING, "The same of stderr." },
@@ -189,7 +189,10 @@ set_truncated(json_t *o, const struct exec_result *res)
 	set_count(t, "stderr", res->err_left);
 	set_count(t, "output_file", res->out_missing);
 	set_count(t, "stderr_file", res->err_missing);
-	json_object_set_new(o, "truncated", t);
+	if (json_object_size(t) > 0)
+		json_object_set_new(o, "truncated", t);
+	else
+		json_decref(t);
 }
 
 /* Of streams that are longer than the reply, or no text. */
@@ -229,8 +232,7 @@ result_json(const struct exec_result *res, struct link *link)
 		set_kill(o, res);
 	if (res->background_count > 0)
 		set_pids(o, res);
-	if (res->out_left > 0 || res->err_left > 0)
-		set_truncated(o, res);
+	set_truncated(o, res);
 	set_files(o, res);
 	if (res->no_bash)
 		json_object_set_new(o, "shell", json_string("sh"));
@@ -260,7 +262,6 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 	const struct exec_bash_args *a = given;
 	struct exec_request req = {
 		.command = a->command,
-		.cwd = a->cwd,
 		.timeout_ms = a->timeout_s * 1000,
 		.grace_ms = GRACE_MS,
 		.max_chars = (size_t)a->max_output_chars,
@@ -271,6 +272,7 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 	};
 	struct exec_result res;
 	struct link *link;
+	char *cwd;
 	int rc;
 
 	if (str_blank(a->command))
@@ -279,16 +281,17 @@ run(struct call *call, const void *given, json_t **result, struct err *err)
 	link = remote_link(call, a->sandbox_name, err);
 	if (link == NULL || check_place(a, link_sandbox(link), err) == -1)
 		return -1;
-	if (str_blank(req.cwd))
-		req.cwd = link_sandbox(link)->workdir;
 	if (a->on_timeout == ON_TIMEOUT_BACKGROUND)
 		return exec_job_run(call, link,
-		    &(struct exec_job){ a->command, req.cwd, a->timeout_s,
+		    &(struct exec_job){ a->command, a->cwd, a->timeout_s,
 		        req.max_chars, a->on == ON_COMPUTE ? &a->slurm : NULL },
 		    result, err);
+	cwd = sandbox_dir(link_sandbox(link), a->cwd);
+	req.cwd = cwd;
 	rc = a->on == ON_COMPUTE
 	    ? exec_compute(link, &req, &a->slurm, &res, &call->until, err)
 	    : exec_run(link, &req, &res, &call->until, err);
+	free(cwd);
 	if (rc == -1)
 		return -1;
 	add_markers(&res, a->timeout_s);

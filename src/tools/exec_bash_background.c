@@ -58,7 +58,9 @@ static const struct arg args[] = {
 	TEXT(log_file,
 	    "Where its output goes, relative to cwd; "
 	    ".codex_logs/NAME.log if empty."),
-	TEXT(cwd, "Directory to run it in; the sandbox's workdir if empty."),
+	TEXT(cwd,
+	    "Directory to run it in, relative to the sandbox's workdir; "
+	    "that if empty."),
 	TEXT(sandbox_name, "Sandbox; the active one if empty."),
 	{ ARG(env), .type = ARG_MAP, .help = "Further variables." },
 	TEXT(idempotency_key,
@@ -305,8 +307,7 @@ start(struct call *call, const struct background_args *a,
 	        .name = g->name,
 	        .id = g->id,
 	        .command = a->command,
-	        .cwd = str_blank(a->cwd) && sb->workdir != NULL ? sb->workdir
-	                                                        : a->cwd,
+	        .cwd = a->cwd,
 	        .log_file = a->log_file,
 	        .key = a->idempotency_key,
 	        .env = a->env,

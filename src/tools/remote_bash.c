@@ -41,13 +41,27 @@ static const struct arg args[] = {
 	{ 0 },
 };
 
+/* What the text lacks; no file may be there for want of room. */
 static void
-add_file(struct buf *text, const char *stream, const char *file)
+add_file(struct buf *text, const char *stream, const char *file,
+    uint64_t missing)
 {
-	if (file == NULL)
+	if (file == NULL && missing == 0)
 		return;
 	remote_ssh_new_line(text);
-	buf_addf(text, "[all of %s is in the local file %s]\n", stream, file);
+	if (file == NULL)
+		buf_addf(text,
+		    "[%s is not whole here, and no local file could be "
+		    "written]\n",
+		    stream);
+	else if (missing > 0)
+		buf_addf(text,
+		    "[%s is in the local file %s, without its last %" PRIu64
+		    " bytes]\n",
+		    stream, file, missing);
+	else
+		buf_addf(text, "[all of %s is in the local file %s]\n", stream,
+		    file);
 }
 
 static void
@@ -59,8 +73,8 @@ add_output(struct buf *text, const struct exec_result *res)
 		buf_adds(text, "[stderr]\n");
 		buf_add(text, res->err.data, res->err.len);
 	}
-	add_file(text, "stdout", res->out_file);
-	add_file(text, "stderr", res->err_file);
+	add_file(text, "stdout", res->out_file, res->out_missing);
+	add_file(text, "stderr", res->err_file, res->err_missing);
 }
 
 /* It has not come to its own end; what it printed is told as well. */
@@ -135,7 +149,7 @@ start(struct call *call, const struct remote_bash_args *a, struct link *link,
 	    &(struct job_start){
 	        .name = name,
 	        .command = a->command,
-	        .cwd = sb->workdir != NULL ? sb->workdir : "",
+	        .cwd = "",
 	        .log_file = log,
 	        .key = "",
 	        .limit_s = (a->timeout + 999) / 1000,

@@ -371,7 +371,8 @@ def test_the_file_has_the_bytes_as_they_came(agent):
 
 
 @pytest.mark.parametrize("data", [b"a\xff\xfeb", b"one\0two\0", b"\xc3",
-                                  b"one\r\ntwo\r\n"])
+                                  b"one\r\ntwo\r\n", b"N\bNA\bA",
+                                  b"x\033]no end\ny"])
 def test_output_that_is_no_text_is_not_lost(agent, data):
     """It is shown as text, and told where its bytes are."""
     octal = "".join("\\%03o" % byte for byte in data)
@@ -381,6 +382,17 @@ def test_output_that_is_no_text_is_not_lost(agent, data):
     assert pathlib.Path(result["stderr_file"]).read_bytes() == b"e" + data
     result = agent.run("printf '\\033[31mred \\342\\230\\203\\n'")
     assert not {"output_file", "stderr_file"} & set(result), result
+
+
+def test_what_no_file_could_take_is_told(agent, home):
+    """Its place is taken: nothing can be written there."""
+    place = home.state / "outputs"
+    assert not place.exists()
+    place.write_text("")
+    result = agent.run("printf 'a\\r\\n'; seq 1000 >&2", max_output_chars=100)
+    assert result["stdout"] == "a\n" and "output_file" not in result
+    assert result["truncated"].pop("stderr") > 3000
+    assert result["truncated"] == {"output_file": 3, "stderr_file": 3893}
 
 
 def test_old_files_of_output_go(agent, home, new_agent, sshd):
@@ -531,6 +543,7 @@ def test_workdir_of_the_sandbox(new_agent, sshd, tmp_path):
     other = tmp_path / "other"
     work.mkdir()
     other.mkdir()
+    (work / "below").mkdir()
     agent = new_agent(sshd.entry(workdir=str(work)),
                       sshd.entry("home", workdir="~"),
                       sshd.entry("gone", workdir=str(tmp_path / "gone")))
@@ -539,6 +552,9 @@ def test_workdir_of_the_sandbox(new_agent, sshd, tmp_path):
     assert agent.good("pwd", cwd=str(other)) == "%s\n" % other
     assert agent.good("pwd", cwd="~") == agent.good(
         "pwd", sandbox_name="home")
+    assert agent.good("pwd", cwd="below") == "%s/below\n" % work
+    result = agent.run("echo no", cwd="missing")
+    assert "'%s/missing' (cwd) does not exist" % work in result["error"]
     result = agent.run("echo no", sandbox_name="gone")
     assert result.failed and str(tmp_path / "gone") in result["error"]
 

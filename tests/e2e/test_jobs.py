@@ -492,6 +492,26 @@ def test_working_directory_log_and_environment(jobs):
     assert "/proc/x/y" in error and "nothing was started" in error
 
 
+def test_a_relative_directory_is_below_the_workdir(home, sshd):
+    jobs = Jobs(home, [sshd.entry(workdir="~/w")], sshd.home)
+    place = jobs.host / "w/below"
+    place.mkdir(parents=True)
+    for name, cwd in (("j", "below"), ("k", str(place)), ("l", "~/w/below")):
+        started = jobs.start("pwd", name, cwd=cwd)
+        assert started["log_file"] == "%s/.codex_logs/%s.log" % (place, name)
+        assert str(place) in jobs.over(name)["log_tail"].split("\n")
+    started = jobs.start("true", "m", cwd="below", log_file="below/logs/x")
+    assert started["log_file"] == str(place / "logs/x")
+    result = jobs.ask("watch_background_task", tmux_session="j", cwd="below",
+                      log_file="l", ensure_watchdog=False)
+    watch = jobs.ask("get_background_watch",
+                     watch_id=result["watch_id"])["watch"]
+    assert (watch["cwd"], watch["log_file"]) == ("~/w/below", "~/w/below/l")
+    result = jobs.ask("exec_bash", command="pwd", cwd="below",
+                      on_timeout="background")
+    assert result["stdout"] == "%s\n" % place
+
+
 def test_a_long_command_on_a_slow_way_is_not_late(home, new_sshd, tmp_path):
     """What is sent ahead takes longer than a start may."""
     path = agents.programs(tmp_path / "bin", "cat")

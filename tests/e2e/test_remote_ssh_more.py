@@ -45,6 +45,18 @@ def test_long_output_is_bounded(remote):
         assert sum(1 for _ in file) == 2000000
 
 
+def test_what_the_file_lacks_is_told(remote, home):
+    (home.state / "outputs").write_text("")   # no file can be made there
+    assert remote.bash("printf 'a\\rb\\n'") == \
+        "a\nb\n[stdout is not whole here, and no local file could be written]\n"
+
+
+def test_more_than_a_file_may_have_is_told(remote):
+    text = remote.bash("head -c 67108874 /dev/zero")
+    assert re.search(r"\[stdout is in the local file \S+, without its last 10 "
+                     r"bytes\]\n$", text), text[-200:]
+
+
 def test_a_lost_connection_is_no_success(remote, sshd, tag):
     begun = remote.begin("remote_bash",
                          command="echo before; sleep %s" % tag)

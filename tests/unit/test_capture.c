@@ -555,7 +555,7 @@ what_may_be_shown_twice_is_the_same(void **state)
 static bool
 in_file(void)
 {
-	return c.file_fd != -1 && c.file_len == c.total;
+	return c.file_fd != -1 && capture_missing(&c) == 0;
 }
 
 static void
@@ -586,6 +586,20 @@ short_output_makes_no_file(void **state)
 	assert_int_equal(c.file_fd, -1);
 	assert_int_equal(access(file, F_OK), -1);
 	assert_false(in_file());
+	assert_int_equal(capture_missing(&c), 0);
+}
+
+static void
+what_is_no_plain_text_goes_to_the_file(void **state)
+{
+	(void)state;
+	again(KEEP, file, 1000);
+	add("\x1b[31mred\x1b[0m\n");
+	assert_string_equal(shown(1000), "red\n");
+	assert_int_equal(c.file_fd, -1);
+	add("N\bN\n");
+	assert_string_equal(shown(1000), "red\nNN\n");
+	assert_true(in_file());
 }
 
 static void
@@ -697,6 +711,7 @@ a_file_that_could_not_be_made_is_not_made_later(void **state)
 	assert_int_equal(c.file_fd, -1);
 	assert_int_equal(access(inner, F_OK), -1);
 	assert_false(in_file());
+	assert_int_equal(capture_missing(&c), c.total);
 	free(sub);
 	free(inner);
 }
@@ -711,7 +726,7 @@ a_full_disk_costs_the_file_and_nothing_else(void **state)
 	again(KEEP, file, 100000);
 	add_numbered(5000, 13);
 	assert_int_equal(c.total, 5001);
-	assert_false(in_file());
+	assert_int_equal(capture_missing(&c), 5001);
 	assert_int_equal(shown(20)[0], nth(0));
 	unlink(file);
 }
@@ -840,6 +855,7 @@ main(void)
 		TEST(the_file_has_a_limit),
 		TEST(whenever_text_is_left_out_the_file_holds_it),
 		TEST(a_file_that_is_there_already_is_left_alone),
+		TEST(what_is_no_plain_text_goes_to_the_file),
 		TEST(a_file_that_could_not_be_made_is_not_made_later),
 		TEST(a_full_disk_costs_the_file_and_nothing_else),
 		TEST(the_last_line_is_the_last_with_something_on_it),

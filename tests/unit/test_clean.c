@@ -287,6 +287,49 @@ removing_a_sequence_joins_nothing(void **state)
 	CHECK_ALL(list);
 }
 
+static bool
+same(const char *data, size_t len)
+{
+	struct buf out;
+	bool all;
+
+	buf_init(&out, SIZE_MAX);
+	all = clean_text(&out, data, len);
+	buf_free(&out);
+	return all;
+}
+
+static void
+what_is_lost_is_told(void **state)
+{
+	(void)state;
+	assert_true(same(BYTES("")));
+	assert_true(same(BYTES("plain\ttext \xe2\x98\x83\n")));
+	assert_true(same(BYTES("\x1b[1;31mred\x1b[0m \x1b(B\x1b=\x1b[K")));
+	assert_true(same(BYTES("\x1b]0;title\x07x\x1b]8;;u\x1b\\y")));
+	assert_true(same(BYTES("\x1bPq\x1b\\")));
+
+	assert_false(same(BYTES("a\r\n")));
+	assert_false(same(BYTES("a\rb")));
+	assert_false(same(BYTES("N\bN")));
+	assert_false(same(BYTES("\a")));
+	assert_false(same(BYTES("a\0b")));
+	assert_false(same(BYTES("\x7f")));
+	assert_false(same(BYTES("\xc2\x85")));
+	assert_false(same(BYTES("\xff")));
+	assert_false(same(BYTES("x\xc3")));
+	/* No whole sequences: words may go with them. */
+	assert_false(same(BYTES("\x1b")));
+	assert_false(same(BYTES("\x1b[")));
+	assert_false(same(BYTES("\x1b[1;")));
+	assert_false(same(BYTES("\x1b[1;\n")));
+	assert_false(same(BYTES("x\x1bPhello world\ny\n")));
+	assert_false(same(BYTES("x\x1b]hello world\ny\n")));
+	assert_false(same(BYTES("\x1b]hello\x1b[0m")));
+	assert_false(same(BYTES("\x1b]hello")));
+	assert_false(same(BYTES("\x1b(\n")));
+}
+
 static void
 it_is_added_within_the_limit(void **state)
 {
@@ -368,6 +411,7 @@ main(void)
 		cmocka_unit_test(lines_end_in_one_way),
 		cmocka_unit_test(bytes_that_are_no_text_are_replaced),
 		cmocka_unit_test(removing_a_sequence_joins_nothing),
+		cmocka_unit_test(what_is_lost_is_told),
 		cmocka_unit_test(it_is_added_within_the_limit),
 		cmocka_unit_test(every_short_mixture_comes_out_clean),
 		cmocka_unit_test(much_of_it_is_cleaned_in_no_time),
