@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/str.h"
 
 const struct tool *
@@ -25,18 +26,12 @@ const char *
 tool_nearest(const struct tool *const *table, const char *name)
 {
 	const struct tool *const *t;
-	const char *best = NULL;
-	unsigned best_distance = 4; /* further apart is another word */
+	struct nearest n;
 
-	for (t = table; *t != NULL; t++) {
-		unsigned d = str_distance(name, (*t)->name, best_distance);
-
-		if (d < best_distance) {
-			best_distance = d;
-			best = (*t)->name;
-		}
-	}
-	return best;
+	nearest_init(&n, name, NEAREST_GUESS);
+	for (t = table; *t != NULL; t++)
+		nearest_try(&n, (*t)->name);
+	return n.best;
 }
 
 int
