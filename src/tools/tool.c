@@ -4,6 +4,7 @@
 #include "tools/tool.h"
 
 #include <assert.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,19 +35,35 @@ tool_nearest(const struct tool *const *table, const char *name)
 	return n.best;
 }
 
+/* What was given, without what the tool has settled; a new reference. */
+static json_t *
+without_settled(const struct tool *tool, const json_t *arguments)
+{
+	json_t *rest = (json_t *)(uintptr_t)arguments;
+
+	if (tool->settled == NULL ||
+	    json_object_get(rest, tool->settled) == NULL)
+		return json_incref(rest);
+	rest = json_copy(rest);
+	json_object_del(rest, tool->settled);
+	return rest;
+}
+
 int
 tool_run(const struct tool *tool, struct call *call, const json_t *arguments,
     json_t **result, struct err *err)
 {
+	json_t *given = without_settled(tool, arguments);
 	struct bound bound;
 	int rc;
 
 	*result = NULL;
-	rc = args_bind(tool->args, tool->args_size, arguments, &bound, err);
+	rc = args_bind(tool->args, tool->args_size, given, &bound, err);
 	if (rc == 0)
 		rc = tool->run(call, bound.values, result, err);
 	assert(rc == -1 || *result != NULL);
 	bound_free(&bound);
+	json_decref(given);
 	return rc;
 }
 

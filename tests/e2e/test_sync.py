@@ -284,6 +284,27 @@ def test_dry_run_changes_nothing(syncer, direction):
     assert not target.exists() or not list(target.iterdir())
 
 
+SLIPS = [("dryrun", True, "dry_run"), ("dry-run", True, "dry_run"),
+         ("exclude", ["*"], "excludes")]
+
+
+@pytest.mark.parametrize("name, value, meant", SLIPS)
+@BOTH
+def test_a_slip_in_an_argument_changes_nothing(syncer, direction, name, value,
+                                               meant):
+    source, target = syncer.way(direction)
+    write(source / "new", b"new")
+    write(target / "old", b"old")
+    result = getattr(syncer, direction)(delete_extras=True, **{name: value})
+    assert result.failed
+    assert result["error"] == "unknown argument '%s'; did you mean '%s'? " \
+        "Nothing was done" % (name, meant)
+    assert list(describe(target)) == [b"old"]
+    # What a client adds for itself is no reason.
+    syncer.good(direction, delete_extras=True, confirm_delete=True, foo=[1])
+    assert list(describe(target)) == [b"new"]
+
+
 @BOTH
 def test_dry_run_of_a_single_file(syncer, direction):
     source, target = syncer.way(direction)
