@@ -134,16 +134,17 @@ static void
 show_progress(struct call *call, double done, double total, const char *text)
 {
 	static char last[256];
+	char *said = show_said(stderr, text != NULL ? text : "");
 
 	(void)call;
-	if (text == NULL)
-		text = "";
+	text = said;
 	if (total > 0)
 		fprintf(stderr, "%.0f of %.0f%s%s\n", done, total,
 		    text[0] != '\0' ? ": " : "", text);
 	else if (text[0] != '\0' && strncmp(text, last, sizeof(last) - 1) != 0)
 		fprintf(stderr, "%.0f: %s\n", done, text);
 	snprintf(last, sizeof(last), "%s", text);
+	free(said);
 }
 
 static int
