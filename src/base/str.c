@@ -77,21 +77,22 @@ str_ends(const char *s, const char *suffix)
 	return n <= len && strcmp(s + len - n, suffix) == 0;
 }
 
-/* Unlike tolower(), the same in every locale. */
-static int
-lower(char c)
+char
+str_lower(char c)
 {
-	return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
+	if (c >= 'A' && c <= 'Z')
+		return (char)(c - 'A' + 'a');
+	return c;
 }
 
 bool
 str_same(const char *a, const char *b)
 {
-	while (*a != '\0' && lower(*a) == lower(*b)) {
+	while (*a != '\0' && str_lower(*a) == str_lower(*b)) {
 		a++;
 		b++;
 	}
-	return lower(*a) == lower(*b);
+	return str_lower(*a) == str_lower(*b);
 }
 
 bool
@@ -109,24 +110,31 @@ least(unsigned a, unsigned b)
 unsigned
 str_distance(const char *a, const char *b, unsigned max)
 {
-	unsigned row[NAME_MAX_LEN + 1]; /* from a[0..i) to each b[0..j) */
+	/* From a[0..i) to each b[0..j); two rows back for a swap. */
+	unsigned rows[3][NAME_MAX_LEN + 1] = { 0 };
 	unsigned far = max < UINT_MAX ? max + 1 : max;
 	size_t a_len = strlen(a), b_len = strlen(b), i, j;
 
-	if (a_len > NAME_MAX_LEN || b_len > NAME_MAX_LEN)
+	if (a_len > NAME_MAX_LEN || b_len > NAME_MAX_LEN ||
+	    (a_len > b_len ? a_len - b_len : b_len - a_len) > max)
 		return far;
 	for (j = 0; j <= b_len; j++)
-		row[j] = (unsigned)j;
+		rows[0][j] = (unsigned)j;
 	for (i = 1; i <= a_len; i++) {
-		unsigned diagonal = row[0];
+		unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3];
+		const unsigned *back = rows[(i + 1) % 3];
 
 		row[0] = (unsigned)i;
 		for (j = 1; j <= b_len; j++) {
-			unsigned replace = diagonal + (a[i - 1] != b[j - 1]);
+			unsigned replace =
+			    above[j - 1] + (a[i - 1] != b[j - 1]);
 
-			diagonal = row[j];
-			row[j] = least(least(row[j], row[j - 1]) + 1, replace);
+			row[j] =
+			    least(least(above[j], row[j - 1]) + 1, replace);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
+			    a[i - 2] == b[j - 1])
+				row[j] = least(row[j], back[j - 2] + 1);
 		}
 	}
-	return least(row[b_len], far);
+	return least(rows[a_len % 3][b_len], far);
 }

@@ -19,6 +19,8 @@ int str_to_bool(const char *s, bool *out);
 
 bool str_starts(const char *s, const char *prefix);
 bool str_ends(const char *s, const char *suffix);
+/* Unlike tolower(), the same in every locale. */
+char str_lower(char c);
 /* Same letters, ASCII case aside. */
 bool str_same(const char *a, const char *b);
 
@@ -26,8 +28,9 @@ bool str_same(const char *a, const char *b);
 bool str_blank(const char *s);
 
 /*
- * How many single-character changes (insert, delete, replace) separate two
- * names, for "did you mean": at most "max" + 1 is returned.
+ * How many single-character changes (insert, delete, replace, swap with the
+ * next) separate two names: at most "max" + 1 is returned.  For "did you
+ * mean" see base/nearest.h.
  */
 unsigned str_distance(const char *a, const char *b, unsigned max);
 

@@ -2,6 +2,7 @@
  * call: run a tool from the command line, the way an agent's call runs it.
  */
 #include <getopt.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,22 +93,58 @@ read_args(const char *text, char **pairs)
 	return args;
 }
 
+static void
+not_known(const struct tool *tool, const char *name)
+{
+	const char *near = args_nearest(tool->args, name);
+	const struct arg *a = tool->args;
+
+	fprintf(stderr, "remote-sandbox-mcp: %s has no argument '%s'; ",
+	    tool->name, name);
+	if (near != NULL) {
+		fprintf(stderr, "did you mean '%s'?\n", near);
+		return;
+	}
+	fprintf(stderr, "it takes %s", a != NULL ? a->name : "none");
+	while (a != NULL && (++a)->type != ARG_END)
+		fprintf(stderr, ", %s", a->name);
+	fputc('\n', stderr);
+}
+
+/* Does the tool have all of them?  A client may add some that are none; what
+ * a person types is meant. */
+static bool
+known(const struct tool *tool, const json_t *args)
+{
+	const char *name;
+	json_t *v;
+
+	json_object_foreach ((json_t *)(uintptr_t)args, name, v) {
+		if (args_find(tool->args, name) == NULL) {
+			not_known(tool, name);
+			return false;
+		}
+	}
+	return true;
+}
+
 /* Progress goes where it does not mix with the result.  That time has passed
  * is no news. */
 static void
 show_progress(struct call *call, double done, double total, const char *text)
 {
 	static char last[256];
+	char *said = show_said(stderr, text != NULL ? text : "");
 
 	(void)call;
-	if (text == NULL)
-		text = "";
+	text = said;
 	if (total > 0)
 		fprintf(stderr, "%.0f of %.0f%s%s\n", done, total,
 		    text[0] != '\0' ? ": " : "", text);
 	else if (text[0] != '\0' && strncmp(text, last, sizeof(last) - 1) != 0)
 		fprintf(stderr, "%.0f: %s\n", done, text);
 	snprintf(last, sizeof(last), "%s", text);
+	free(said);
 }
 
 static int
@@ -174,7 +211,8 @@ run(int argc, char **argv)
 	args = read_args(args_text, argv + optind);
 	if (args == NULL)
 		return command_usage(&command_call);
-	status = run_tool(tool, args, config_file, as_json);
+	status = known(tool, args) ? run_tool(tool, args, config_file, as_json)
+	                           : EXIT_USAGE;
 	json_decref(args);
 	return status;
 }
@@ -188,7 +226,9 @@ const struct command command_call = {
 	    "  --args JSON    arguments as one JSON object; pairs win over it\n"
 	    "  --config FILE  read sandboxes from FILE\n"
 	    "  --json         print the result as JSON, for scripts\n\n"
-	    "Exit status: 0 the tool succeeded, 1 it failed, 2 wrong usage.\n"
+	    "Exit status: 0 the tool succeeded, 1 it failed, 2 wrong usage; "
+	    "so with an\nargument that the tool does not have, and nothing is "
+	    "done then.\n"
 	    "'remote-sandbox-mcp tools TOOL' shows what a tool takes.\n",
 	.run = run,
 };

@@ -123,8 +123,10 @@ manual_tools(const struct tool *const *table)
 	puts(".Sh DESCRIPTION");
 	puts("Each tool takes a JSON object of arguments and gives a JSON "
 	     "object back.");
-	puts("Arguments that are not known are ignored, and a null counts as "
-	     "absent.");
+	puts("A null counts as absent.");
+	puts("Arguments that are not known are ignored; but if a name is "
+	     "hardly different from a known one, the call is refused and "
+	     "nothing is done.");
 	puts("A failure is an object with an\n.Va error\nthat says what to "
 	     "do.");
 	for (t = table; *t != NULL; t++)

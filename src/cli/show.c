@@ -1,5 +1,8 @@
 /*
  * Results for people: one "name: value" a line, blocks for longer text.
+ *
+ * What a host gave -- the text of a file, a name -- may hold sequences that a
+ * terminal obeys.  Into a file or a pipe it goes as it is.
  */
 #include "cli/show.h"
 
@@ -8,14 +11,40 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/buf.h"
 #include "base/decode.h"
+#include "base/mem.h"
 #include "base/utf8.h"
+#include "ssh/clean.h"
+
+char *
+show_said(FILE *f, const char *text)
+{
+	struct buf b;
+
+	if (isatty(fileno(f)) != 1)
+		return xstrdup(text);
+	buf_init(&b, SIZE_MAX);
+	clean_text(&b, text, strlen(text));
+	return buf_take(&b);
+}
+
+static void
+print_said(const char *text)
+{
+	char *said = show_said(stdout, text);
+
+	printf("%s\n", said);
+	free(said);
+}
 
 void
 show_json(int rc, const json_t *result, const struct err *err)
 {
 	json_t *o = NULL;
+	char *text;
 
 	if (rc == -1) {
 		o = json_object();
@@ -29,9 +58,10 @@ show_json(int rc, const json_t *result, const struct err *err)
 			    (json_t *)(uintptr_t)result);
 		result = o;
 	}
-	json_dumpf(result, stdout,
+	text = json_dumps(result,
 	    JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_SHORT_REALS);
-	putchar('\n');
+	print_said(text != NULL ? text : "?");
+	free(text);
 	json_decref(o);
 }
 
@@ -45,7 +75,7 @@ spaces(int n)
 
 /* Text of several lines stands indented below its name. */
 static void
-show_string(const char *s, int indent)
+show_lines(const char *s, int indent)
 {
 	const char *end;
 
@@ -65,15 +95,27 @@ show_string(const char *s, int indent)
 }
 
 static void
+show_string(const char *s, int indent)
+{
+	char *said = show_said(stdout, s);
+
+	show_lines(said, indent);
+	free(said);
+}
+
+static void
 show_fields(const json_t *o, int indent)
 {
 	const char *key;
+	char *said;
 	json_t *v;
 
 	json_object_foreach ((json_t *)(uintptr_t)o, key, v) {
+		said = show_said(stdout, key);
 		spaces(indent);
-		printf("%s:", key);
+		printf("%s:", said);
 		show_value(v, indent);
+		free(said);
 	}
 }
 
@@ -122,7 +164,7 @@ show_text(int rc, const json_t *result, const struct err *err)
 			return;
 	}
 	if (json_is_string(result))
-		printf("%s\n", json_string_value(result));
+		print_said(json_string_value(result));
 	else
 		show_fields(result, 0);
 }

@@ -5,9 +5,11 @@
  * validation and binding of what a client sends, and of the manual page.  An
  * output table describes the fields of the result in the same way.
  *
- * Clients are not exact, so binding is lenient: unknown arguments are
- * ignored, null means absent, "5" and 5.0 are integers, "yes" is a boolean,
- * and a list or an object may come as JSON text.
+ * Clients are not exact, so binding is lenient: null means absent, "5" and 5.0
+ * are integers, "yes" is a boolean, and a list or an object may come as JSON
+ * text.  Clients add arguments of their own, so unknown ones are ignored.  One
+ * that is a slip for a known one is refused, though: who writes "dryrun" must
+ * not get the deed in place of the rehearsal.
  */
 #ifndef TOOLS_ARG_H
 #define TOOLS_ARG_H
@@ -66,6 +68,12 @@ struct bound {
 int args_bind(const struct arg *args, size_t size, const json_t *given,
     struct bound *out, struct err *err);
 void bound_free(struct bound *b);
+
+/* The argument of this name, or NULL.  "args" may be NULL: there are none. */
+const struct arg *args_find(const struct arg *args, const char *name);
+
+/* The one that is surely meant by a name that is none of them, or NULL. */
+const char *args_nearest(const struct arg *args, const char *name);
 
 /* What an argument may be, in a few words: "integer from 1 to 10". */
 void arg_allowed(const struct arg *a, char *out, size_t size);

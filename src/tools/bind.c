@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/decode.h"
 #include "base/mem.h"
+#include "base/nearest.h"
 #include "base/str.h"
 #include "base/utf8.h"
 #include "tools/arg.h"
@@ -17,15 +18,44 @@
 /* How much of a bad value an error repeats. */
 #define SHOWN_MAX 80
 
+/* How much of a name that is not known, and of how many. */
+#define NAME_SHOWN_MAX 40
+#define NAMES_SHOWN_MAX 3
+
 /* What is being bound: carries the state one level needs of the others. */
 struct binding {
 	struct bound *bound;
+	const struct arg *args;
+	const json_t *given;
 	const char *prefix; /* "slurm." inside an object, else "" */
 	struct err *err;
 };
 
-static int bind_table(struct binding *b, const struct arg *args, char *base,
-    const json_t *given);
+static int bind_table(struct binding *b, char *base);
+
+const struct arg *
+args_find(const struct arg *args, const char *name)
+{
+	const struct arg *a;
+
+	for (a = args; a != NULL && a->type != ARG_END; a++) {
+		if (strcmp(a->name, name) == 0)
+			return a;
+	}
+	return NULL;
+}
+
+const char *
+args_nearest(const struct arg *args, const char *name)
+{
+	const struct arg *a;
+	struct nearest n;
+
+	nearest_init(&n, name, NEAREST_SLIP);
+	for (a = args; a != NULL && a->type != ARG_END; a++)
+		nearest_try(&n, a->name);
+	return n.best;
+}
 
 static void
 choices_text(const struct arg *a, struct buf *out)
@@ -142,15 +172,71 @@ refuse(struct binding *b, const struct arg *a, const json_t *v)
 	return -1;
 }
 
+/* Was it given, and is there no such argument? */
+static bool
+unknown(const struct binding *b, const char *name, const json_t *v)
+{
+	return !json_is_null(v) && args_find(b->args, name) == NULL;
+}
+
+/* A sentence to follow; one of them may have been meant for what is missing. */
+static void
+show_unknown(const struct binding *b, struct buf *out)
+{
+	unsigned count = 0;
+	const char *name;
+	json_t *v;
+
+	/* jansson's macro wants a pointer that is not const. */
+	json_object_foreach ((json_t *)(uintptr_t)b->given, name, v) {
+		if (unknown(b, name, v) && count++ < NAMES_SHOWN_MAX)
+			buf_addf(out, "%s'%s%.*s'", count > 1 ? ", " : " ",
+			    b->prefix,
+			    (int)utf8_cut(name, strlen(name), NAME_SHOWN_MAX),
+			    name);
+	}
+	if (count > NAMES_SHOWN_MAX)
+		buf_addf(out, " and %u more", count - NAMES_SHOWN_MAX);
+	if (count > 0)
+		buf_addf(out, " %s not known to this tool",
+		    count > 1 ? "are" : "is");
+}
+
 static int
 missing(struct binding *b, const struct arg *a)
 {
 	char allowed[256];
+	struct buf others;
 
 	arg_allowed(a, allowed, sizeof(allowed));
-	return err_set(b->err, ERR_INVALID,
-	    "argument '%s%s' is missing; it must be %s: %s", b->prefix, a->name,
-	    allowed, a->help);
+	buf_init(&others, 512);
+	show_unknown(b, &others);
+	err_set(b->err, ERR_INVALID,
+	    "argument '%s%s' is missing; it must be %s: %s%s", b->prefix,
+	    a->name, allowed, a->help, others.data);
+	buf_free(&others);
+	return -1;
+}
+
+/* An argument with a slip in its name is not taken for one that a client adds
+ * for itself: the call would go on without it. */
+static int
+check_names(struct binding *b)
+{
+	const char *name, *meant;
+	json_t *v;
+
+	json_object_foreach ((json_t *)(uintptr_t)b->given, name, v) {
+		if (!unknown(b, name, v))
+			continue;
+		meant = args_nearest(b->args, name);
+		if (meant != NULL)
+			return err_set(b->err, ERR_INVALID,
+			    "unknown argument '%s%s'; did you mean '%s%s'? "
+			    "Nothing was done",
+			    b->prefix, name, b->prefix, meant);
+	}
+	return 0;
 }
 
 static bool
@@ -294,7 +380,6 @@ bind_map(struct binding *b, const struct arg *a, const json_t *v, void *to)
 
 	if (!json_is_object(map))
 		return refuse(b, a, v);
-	/* jansson's macro wants a pointer that is not const. */
 	json_object_foreach ((json_t *)(uintptr_t)map, key, item) {
 		if (decode_text(item) == NULL)
 			return refuse(b, a, v);
@@ -328,7 +413,9 @@ bind_object(struct binding *b, const struct arg *a, const json_t *v, void *to)
 		return refuse(b, a, v);
 	snprintf(prefix, sizeof(prefix), "%s%s.", b->prefix, a->name);
 	inner.prefix = prefix;
-	return bind_table(&inner, a->fields, to, o);
+	inner.args = a->fields;
+	inner.given = o;
+	return bind_table(&inner, to);
 }
 
 static int
@@ -410,17 +497,18 @@ set_default(const struct arg *a, void *to)
 }
 
 static int
-bind_table(struct binding *b, const struct arg *args, char *base,
-    const json_t *given)
+bind_table(struct binding *b, char *base)
 {
 	const struct arg *a;
 	const json_t *v;
 
-	for (a = args; a->type != ARG_END; a++) {
+	if (check_names(b) == -1)
+		return -1;
+	for (a = b->args; a->type != ARG_END; a++) {
 		void *to = base + a->offset;
 
 		set_default(a, to);
-		v = json_object_get(given, a->name);
+		v = json_object_get(b->given, a->name);
 		if (v == NULL || json_is_null(v)) {
 			if (a->required)
 				return missing(b, a);
@@ -436,13 +524,19 @@ int
 args_bind(const struct arg *args, size_t size, const json_t *given,
     struct bound *out, struct err *err)
 {
-	struct binding b = { .bound = out, .prefix = "", .err = err };
+	struct binding b = {
+		.bound = out,
+		.args = args,
+		.given = given,
+		.prefix = "",
+		.err = err,
+	};
 
 	out->keep = NULL;
 	out->values = xcalloc(1, size > 0 ? size : 1);
 	if (args == NULL)
 		return 0;
-	return bind_table(&b, args, out->values, given);
+	return bind_table(&b, out->values);
 }
 
 void

@@ -389,6 +389,7 @@ const struct tool tool_exec_bash_background_watch = {
 	.description = "The same as exec_bash_background with watch set.",
 	.args = args + 1,
 	.args_size = sizeof(struct background_args),
+	.settled = "watch",
 	.outputs = outputs,
 	.hints = { .destructive = true, .open_world = true },
 	.flags = TOOL_ADVANCED,

@@ -4,9 +4,11 @@
 #include "tools/tool.h"
 
 #include <assert.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/str.h"
 
 const struct tool *
@@ -25,33 +27,43 @@ const char *
 tool_nearest(const struct tool *const *table, const char *name)
 {
 	const struct tool *const *t;
-	const char *best = NULL;
-	unsigned best_distance = 4; /* further apart is another word */
+	struct nearest n;
 
-	for (t = table; *t != NULL; t++) {
-		unsigned d = str_distance(name, (*t)->name, best_distance);
+	nearest_init(&n, name, NEAREST_GUESS);
+	for (t = table; *t != NULL; t++)
+		nearest_try(&n, (*t)->name);
+	return n.best;
+}
 
-		if (d < best_distance) {
-			best_distance = d;
-			best = (*t)->name;
-		}
-	}
-	return best;
+/* What was given, without what the tool has settled; a new reference. */
+static json_t *
+without_settled(const struct tool *tool, const json_t *arguments)
+{
+	json_t *rest = (json_t *)(uintptr_t)arguments;
+
+	if (tool->settled == NULL ||
+	    json_object_get(rest, tool->settled) == NULL)
+		return json_incref(rest);
+	rest = json_copy(rest);
+	json_object_del(rest, tool->settled);
+	return rest;
 }
 
 int
 tool_run(const struct tool *tool, struct call *call, const json_t *arguments,
     json_t **result, struct err *err)
 {
+	json_t *given = without_settled(tool, arguments);
 	struct bound bound;
 	int rc;
 
 	*result = NULL;
-	rc = args_bind(tool->args, tool->args_size, arguments, &bound, err);
+	rc = args_bind(tool->args, tool->args_size, given, &bound, err);
 	if (rc == 0)
 		rc = tool->run(call, bound.values, result, err);
 	assert(rc == -1 || *result != NULL);
 	bound_free(&bound);
+	json_decref(given);
 	return rc;
 }
 

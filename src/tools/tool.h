@@ -39,6 +39,7 @@ struct tool {
 	const char *description; /* what, when, what next; a few sentences */
 	const struct arg *args;  /* NULL: takes none */
 	size_t args_size;
+	const char *settled; /* an argument that its sister has: ignored */
 	const struct out *outputs; /* NULL with TOOL_TEXT and TOOL_RAW */
 	const char *schema; /* JSON text in place of the table's; TOOL_RAW */
 	struct hints hints;

@@ -204,18 +204,10 @@ def version_of(run):
 
 @pytest.mark.parametrize("args", [
     [],
-    ["surprise=1"],
-    ["surprise=1", "surprise=2", "surprise=3"],
-    ["surprise="],
-    ["surprise=a=b"],
     ["--args", "{}"],
     ["--args={}"],
-    ["--args", '{"surprise":[null,{"of":1}]}'],
-    ["--args", '{"surprise":1}', "surprise=2", "more=3"],
-    ["surprise=2", "--args", '{"surprise":1}'],
 ])
 def test_call(run, args):
-    """However the arguments are given, they arrive (and are ignored)."""
     as_text = good(run("call", "get_server_info", *args))
     assert as_text.startswith("version: %s\n" % version_of(run))
     assert re.search(r"^ssh:\n  found: (true|false)$", as_text, re.M)
@@ -224,8 +216,41 @@ def test_call(run, args):
 
 
 def test_call_options_first(run):
-    ended = run("call", "--json", "--args", "{}", "get_server_info", "a=1")
+    ended = run("call", "--json", "--args", "{}", "get_server_info")
     assert json.loads(good(ended))["version"] == version_of(run)
+
+
+@pytest.mark.parametrize("args, refusal", [
+    (["status=a=b"], "no status 'a=b'"),
+    (["status=a", "status=b"], 'not ["a","b"]'),
+    (["status=a", "status=b", "status=c"], 'not ["a","b","c"]'),
+    (["--args", '{"status":{"of":1}}'], 'not {"of":1}'),
+    (["--args", '{"status":1}', "status=a"], "no status 'a'"),
+    (["status=a", "--args", '{"status":1}'], "no status 'a'"),
+    (["status=a", "--args", '{"status":1}', "status=b"], 'not ["a","b"]'),
+])
+def test_call_hands_arguments_over(run, args, refusal):
+    """However they are given, they arrive, at a tool that refuses them."""
+    ended = run("call", "list_background_watches", *args)
+    assert (ended.returncode, ended.stdout) == (FAILED, "")
+    assert refusal in ended.stderr
+
+
+@pytest.mark.parametrize("tool, args, complaint", [
+    ("exec_bash", ["cmd=ls"],
+     "exec_bash has no argument 'cmd'; it takes command, cwd, "),
+    ("exec_bash", ["command=ls", "timeout=3"],
+     "exec_bash has no argument 'timeout'; did you mean 'timeout_s'?"),
+    ("exec_bash", ["command=ls", "=="], "not of the form key=value"),
+    ("exec_bash", ["--args", '{"command":"ls","foo":null}'],
+     "exec_bash has no argument 'foo'; it takes command, cwd, "),
+    ("get_server_info", ["foo=1", "bar=1"],
+     "get_server_info has no argument 'foo'; it takes none"),
+])
+def test_call_with_an_argument_that_is_none(run, tool, args, complaint):
+    ended = run("call", tool, *args)
+    assert (ended.returncode, ended.stdout) == (USAGE, "")
+    assert complaint in ended.stderr
 
 
 def test_call_gives_what_an_agent_gets(run, start):

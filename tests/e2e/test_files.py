@@ -1,9 +1,11 @@
 """Looking at the files of a sandbox, against real ssh servers."""
 
 import base64
+import contextlib
 import json
 import os
 import pathlib
+import pty
 import shutil
 import subprocess
 import tempfile
@@ -682,3 +684,49 @@ def test_directories_that_may_not_be_read(new_agent, sshd, account, tree):
 def test_wrong_arguments_of_a_list(agent, arguments):
     result = agent.run(None, tool="list_remote_files", **arguments)
     assert result.failed and list(arguments)[0] in result["error"]
+
+
+# --- For a person -----------------------------------------------------------
+
+TRICKS = "\x1b]0;pwn\x07hello \x1b[31mred\x1b[0m \u009b5n\x7f\x08\u2603"
+
+
+def on_a_terminal(home, sshd, *args):
+    """What a call shows at a terminal."""
+    ours, its = pty.openpty()
+    with subprocess.Popen(
+            [os.path.abspath(rsmcp.SERVER), "call", *args], cwd=home.home,
+            env=rsmcp.environment(home.home, **home.env([sshd.entry()])),
+            stdin=subprocess.DEVNULL, stdout=its, stderr=its) as process:
+        os.close(its)
+        shown = b""
+        # The end of it is an error on Linux, and no more bytes elsewhere.
+        with contextlib.suppress(OSError):
+            while data := os.read(ours, 65536):
+                shown += data
+        os.close(ours)
+    assert process.returncode == 0, shown
+    return shown.decode().replace("\r\n", "\n")
+
+
+def is_tame(shown):
+    for c in shown:
+        assert c in "\n\t" or c >= " " and not "\x7f" <= c <= "\x9f", shown
+
+
+@pytest.mark.parametrize("tool, name", [
+    ("read_remote_file", "content"), ("list_remote_files", "name")])
+def test_a_terminal_gets_no_orders(home, sshd, tree, tool, name):
+    (tree / TRICKS).write_text(TRICKS)
+    path = str(tree / TRICKS if name == "content" else tree)
+    args = ["--args", json.dumps({"remote_path": path})]
+    shown = on_a_terminal(home, sshd, tool, *args)
+    is_tame(shown)
+    assert "hello red 5n\u2603\n" in shown
+    # JSON says what is there, in its own words.
+    shown = on_a_terminal(home, sshd, tool, "--json", *args)
+    is_tame(shown)
+    assert "\\u001B]0;pwn\\u0007hello " in shown
+    # What goes elsewhere is as it was.
+    done = home.command("call", tool, *args, entries=[sshd.entry()])
+    assert done.returncode == 0 and TRICKS + "\n" in done.stdout

@@ -284,6 +284,47 @@ def test_dry_run_changes_nothing(syncer, direction):
     assert not target.exists() or not list(target.iterdir())
 
 
+SLIPS = [("dryrun", True, "dry_run"), ("dry-run", True, "dry_run"),
+         ("exclude", ["*"], "excludes")]
+
+
+@pytest.mark.parametrize("name, value, meant", SLIPS)
+@BOTH
+def test_a_slip_in_an_argument_changes_nothing(syncer, direction, name, value,
+                                               meant):
+    source, target = syncer.way(direction)
+    write(source / "new", b"new")
+    write(target / "old", b"old")
+    result = getattr(syncer, direction)(delete_extras=True, **{name: value})
+    assert result.failed
+    assert result["error"] == "unknown argument '%s'; did you mean '%s'? " \
+        "Nothing was done" % (name, meant)
+    assert list(describe(target)) == [b"old"]
+    # What a client adds for itself is no reason.
+    syncer.good(direction, delete_extras=True, confirm_delete=True, foo=[1])
+    assert list(describe(target)) == [b"new"]
+
+
+@pytest.mark.parametrize("name, value, meant", SLIPS)
+def test_a_slip_on_the_command_line_changes_nothing(home, sshd, tmp_path, name,
+                                                    value, meant):
+    write(tmp_path / "here/new", b"new")
+    write(tmp_path / "there/old", b"old")
+    args = ["local_path=%s/here" % tmp_path, "remote_path=%s/there" % tmp_path,
+            "delete_extras=true", "confirm_delete=true"]
+    value = value[0] if isinstance(value, list) else str(value).lower()
+    done = home.command("call", "sync_local_to_remote", *args,
+                        "%s=%s" % (name, value), entries=[sshd.entry()])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "did you mean '%s'?" % meant in done.stderr
+    done = home.command("call", "sync_local_to_remote", *args, "foo=1",
+                        entries=[sshd.entry()])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no argument 'foo'; it takes local_path, remote_path" in done.stderr
+    assert list(describe(tmp_path / "there")) == [b"old"]
+    assert sshd.connections_ever() == 0
+
+
 @BOTH
 def test_dry_run_of_a_single_file(syncer, direction):
     source, target = syncer.way(direction)

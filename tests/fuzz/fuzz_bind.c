@@ -1,6 +1,7 @@
 /*
  * Any arguments are bound to what their table says, or refused with a
- * message that is text and holds no secret.
+ * message that is text and holds no secret; a name with a slip in it is always
+ * refused.
  *
  * The first byte chooses where the rest, as JSON, goes: as the arguments, or
  * as the value of one of them, as it is or as JSON text.
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "base/utf8.h"
 #include "every.h"
 
@@ -138,11 +140,27 @@ check_map(const json_t *map)
 	}
 }
 
+/* Is there a name that stands for another? */
+static bool
+has_slip(const json_t *given)
+{
+	const char *name;
+	json_t *v;
+
+	json_object_foreach ((json_t *)(uintptr_t)given, name, v) {
+		if (!json_is_null(v) && args_find(every_args, name) == NULL &&
+		    args_nearest(every_args, name) != NULL)
+			return true;
+	}
+	return false;
+}
+
 static void
 check_bound(const struct every *v, const json_t *given)
 {
 	const json_t *slurm = json_object_get(given, "slurm");
 
+	must(!has_slip(given));
 	check_text(v->text);
 	check_text(v->greeting);
 	must(v->greeting != NULL);
@@ -166,12 +184,14 @@ check_bound(const struct every *v, const json_t *given)
 }
 
 static void
-check_refused(const struct err *err)
+check_refused(const struct err *err, const json_t *given)
 {
 	size_t len = strlen(err->msg);
 
 	must(err->code == ERR_INVALID);
-	must(strncmp(err->msg, "argument '", strlen("argument '")) == 0);
+	must(str_starts(err->msg, "argument '") ||
+	    str_starts(err->msg, "unknown argument '"));
+	must(!has_slip(given) || str_starts(err->msg, "unknown argument '"));
 	must(len < ERR_MSG_SIZE / 2);
 	must(utf8_valid(err->msg, len));
 	must(strstr(err->msg, SECRET) == NULL);
@@ -219,7 +239,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    0)
 		check_bound(bound.values, given);
 	else
-		check_refused(&err);
+		check_refused(&err, given);
 	bound_free(&bound);
 	json_decref(given);
 	return 0;

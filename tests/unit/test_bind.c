@@ -190,10 +190,81 @@ unknown_arguments_are_ignored(void **state)
 	const struct every *v;
 
 	(void)state;
-	v = accepted("{\"nonsense\":[1,{}],\"Port\":\"x\",\"\":0,\"port\":80}");
+	v = accepted(
+	    "{\"nonsense\":[1,{}],\"Post1\":\"x\",\"\":0,\"port\":80}");
 	assert_int_equal(v->port, 80);
 	v = accepted("{\"slurm\":{\"partition\":\"p\",\"what\":5}}");
 	assert_string_equal(v->slurm.partition, "p");
+}
+
+static void
+slips_are_refused(void **state)
+{
+	(void)state;
+	assert_string_equal(refused("{\"ext\":\"a\"}"),
+	    "unknown argument 'ext'; did you mean 'text'? Nothing was done");
+	says(refused("{\"port\":22,\"Port\":22}"), "mean 'port'?");
+	says(refused("{\"extra\":{}}"), "mean 'extra_json'?");
+	says(refused("{\"extra-json\":{}}"), "mean 'extra_json'?");
+	says(refused("{\"psasphrase\":\"geheim\"}"), "mean 'passphrase'?");
+	says_not(err.msg, "geheim");
+	accepted("{\"porty2\":1,\"piny\":2,\"pi\":3,\"of\":4}");
+}
+
+static void
+slips_in_objects_are_refused(void **state)
+{
+	static const char sentence[] = "unknown argument 'slurm.partitoin'; "
+	                               "did you mean 'slurm.partition'? "
+	                               "Nothing was done";
+
+	(void)state;
+	assert_string_equal(refused("{\"slurm\":{\"partitoin\":\"p\"}}"),
+	    sentence);
+	assert_string_equal(
+	    refused("{\"slurm\":\"{\\\"partitoin\\\":\\\"p\\\"}\"}"), sentence);
+	accepted("{\"slurm\":{\"partition\":\"p\",\"greetin\":1}}");
+}
+
+static void
+a_slip_comes_before_what_is_wrong_or_missing(void **state)
+{
+	(void)state;
+	says(refused("{\"port\":\"x\",\"txt\":\"a\"}"), "'txt'");
+	says(refused("{\"slurm\":{\"nodes\":0,\"partitions\":\"p\"}}"),
+	    "'slurm.partitions'");
+}
+
+static void
+a_slip_that_is_null_is_absent(void **state)
+{
+	(void)state;
+	accepted("{\"txt\":null,\"slurm\":{\"partition\":\"p\","
+	         "\"node\":null}}");
+}
+
+static void
+what_is_not_known_is_named_beside_what_is_missing(void **state)
+{
+	char *json, *shown;
+
+	(void)state;
+	assert_string_equal(refused("{\"slurm\":{\"queue\":\"p\"}}"),
+	    "argument 'slurm.partition' is missing; it must be a string: "
+	    "Partition to use. 'slurm.queue' is not known to this tool");
+	says(refused(
+	         "{\"slurm\":{\"a\":1,\"b\":2,\"c\":null,\"qos\":\"low\"}}"),
+	    " Partition to use. 'slurm.a', 'slurm.b' are not known to this "
+	    "tool");
+	says(refused("{\"slurm\":{\"a\":1,\"b\":2,\"c\":3,\"d\":4,\"e\":5}}"),
+	    "'slurm.a', 'slurm.b', 'slurm.c' and 2 more are not known");
+	says_not(refused("{\"queue\":\"p\",\"slurm\":{}}"), "not known");
+	/* However long it is. */
+	json = repeated("{\"slurm\":{\"", "\xc3\xa4", 100000, "\":1}}");
+	shown = repeated("use. 'slurm.", "\xc3\xa4", 20, "' is not known");
+	says(refused(json), shown);
+	free(json);
+	free(shown);
 }
 
 static void
@@ -680,8 +751,9 @@ a_missing_argument_is_named_and_explained(void **state)
 	says(err.msg, "What to say.");
 	says(refused_by(text, size, "{\"text\":null}"), "'text' is missing");
 	assert_int_equal(try_bind(text, size, "{\"text\":\"\"}"), 0);
-	says(refused_by(count, size, "{\"Count\":1}"), "'count' is missing");
+	says(refused_by(count, size, "{\"number\":1}"), "'count' is missing");
 	says(err.msg, "an integer from 1 to 9");
+	says(err.msg, "'number' is not known to this tool");
 	says(refused_by(mode, size, "{}"), "one of \"fast\", \"slow\"");
 }
 
@@ -1000,6 +1072,11 @@ main(void)
 		TEST(no_arguments_at_all_are_fine),
 		TEST(a_tool_without_a_table_takes_anything),
 		TEST(unknown_arguments_are_ignored),
+		TEST(slips_are_refused),
+		TEST(slips_in_objects_are_refused),
+		TEST(a_slip_comes_before_what_is_wrong_or_missing),
+		TEST(a_slip_that_is_null_is_absent),
+		TEST(what_is_not_known_is_named_beside_what_is_missing),
 		TEST(strings_are_taken_as_they_are),
 		TEST(strings_are_borrowed_from_what_was_given),
 		TEST(what_is_no_string_is_refused_where_one_is_wanted),

@@ -191,7 +191,10 @@ counts_changes_between_names(void **state)
 	assert_int_equal(str_distance("abc", "abd", 5), 1);
 	assert_int_equal(str_distance("abc", "ab", 5), 1);
 	assert_int_equal(str_distance("abc", "xabc", 5), 1);
-	assert_int_equal(str_distance("abc", "acb", 5), 2);
+	assert_int_equal(str_distance("abc", "acb", 5), 1);
+	assert_int_equal(str_distance("abcd", "badc", 5), 2);
+	assert_int_equal(str_distance("abc", "cab", 5), 2);
+	assert_int_equal(str_distance("abc", "cba", 5), 2);
 	assert_int_equal(str_distance("kitten", "sitting", 5), 3);
 	assert_int_equal(str_distance("saturday", "sunday", 5), 3);
 }
@@ -203,6 +206,8 @@ stops_counting_beyond_the_limit(void **state)
 	assert_int_equal(str_distance("kitten", "sitting", 3), 3);
 	assert_int_equal(str_distance("kitten", "sitting", 2), 3);
 	assert_int_equal(str_distance("abc", "abd", 0), 1);
+	assert_int_equal(str_distance("abcdef", "ab", 2), 3);
+	assert_int_equal(str_distance("ab", "abcdef", 4), 4);
 	assert_int_equal(str_distance("abc", "abc", 0), 0);
 	assert_int_equal(str_distance("aaaaaaaa", "bbbbbbbb", 2), 3);
 	assert_int_equal(str_distance("ab", "cd", UINT_MAX), 2);

@@ -366,6 +366,263 @@ every_argument_has_a_name_a_sentence_and_a_possible_default(void **state)
 		check_args((*t)->name, (*t)->args, (*t)->args_size);
 }
 
+/* How the tool takes an argument of this name, whatever the others are. */
+static const char *
+told_of(const struct tool *tool, const char *name)
+{
+	static struct err err;
+	struct bound bound;
+	json_t *given = json_object();
+
+	err = (struct err)ERR_INIT;
+	json_object_set_new(given, name, json_true());
+	if (tool->settled != NULL)
+		json_object_del(given, tool->settled);
+	args_bind(tool->args, tool->args_size, given, &bound, &err);
+	bound_free(&bound);
+	json_decref(given);
+	return err.msg;
+}
+
+static bool
+refused_as_unknown(const char *words)
+{
+	return str_starts(words, "unknown argument '");
+}
+
+static void
+is_not_refused(const struct tool *tool, const char *name)
+{
+	const char *words = told_of(tool, name);
+
+	if (refused_as_unknown(words))
+		fail_msg("%s: %s", tool->name, words);
+}
+
+/* What the tools of the earlier servers take, and what their guides give. */
+static const char *const taken[][30] = {
+	{ "list_sandboxes", "check_resources" },
+	{ "select_sandbox", "sandbox_name" },
+	{ "get_active_sandbox" },
+	{ "exec_bash", "command", "cwd", "timeout_s", "max_output_chars",
+	    "sandbox_name" },
+	{ "exec_bash_background", "command", "session_name", "log_file", "cwd",
+	    "sandbox_name", "watch", "ensure_watchdog", "run_id", "watch_name",
+	    "resume_command", "resume_plan_json", "checkpoint_path",
+	    "checkpoint_format", "checkpoint_command", "interval_s",
+	    "max_log_lines", "webhook_url", "event_command", "auto_resume",
+	    "max_resume_attempts", "metadata_json", "notify_local",
+	    "alert_after_failures", "resume_delay_s", "codex_wakeup",
+	    "codex_command" },
+	{ "exec_bash_background_watch", "command", "session_name", "log_file",
+	    "cwd", "sandbox_name", "watch", "ensure_watchdog", "run_id",
+	    "watch_name", "resume_command", "resume_plan_json",
+	    "checkpoint_path", "checkpoint_format", "checkpoint_command",
+	    "interval_s", "max_log_lines", "webhook_url", "event_command",
+	    "auto_resume", "max_resume_attempts", "metadata_json",
+	    "notify_local", "alert_after_failures", "resume_delay_s",
+	    "codex_wakeup", "codex_command" },
+	{ "check_background_task", "tmux_session", "log_file", "watch_id",
+	    "last_n_lines", "sandbox_name" },
+	{ "list_remote_files", "remote_path", "recursive", "max_entries",
+	    "sandbox_name" },
+	{ "read_remote_file", "remote_path", "max_bytes", "sandbox_name" },
+	{ "sync_local_to_remote", "local_path", "remote_path", "delete_extras",
+	    "excludes", "exclude_file", "sandbox_name" },
+	{ "sync_local_to_remote_background", "local_path", "remote_path",
+	    "delete_extras", "excludes", "exclude_file", "sandbox_name" },
+	{ "check_file_transfer_task", "task_id", "last_n_lines" },
+	{ "cancel_file_transfer_task", "task_id", "force_kill_after_s" },
+	{ "sync_remote_to_local", "remote_path", "local_path", "excludes",
+	    "exclude_file", "sandbox_name" },
+	{ "install_macos_watchdog", "start_now", "persist_current_sandboxes" },
+	{ "uninstall_macos_watchdog" },
+	{ "get_watchdog_status" },
+	{ "watch_background_task", "tmux_session", "log_file", "sandbox_name",
+	    "run_id", "name", "cwd", "launch_command", "resume_command",
+	    "resume_plan_json", "checkpoint_path", "checkpoint_format",
+	    "checkpoint_command", "interval_s", "max_log_lines", "webhook_url",
+	    "event_command", "auto_resume", "max_resume_attempts",
+	    "metadata_json", "ensure_watchdog", "notify_local",
+	    "alert_after_failures", "resume_delay_s" },
+	{ "list_background_watches", "status" },
+	{ "get_background_watch", "watch_id" },
+	{ "get_background_watch_progress", "watch_id", "refresh_live",
+	    "log_lines", "checkpoint_max_bytes" },
+	{ "read_background_watch_log", "watch_id", "last_n_lines" },
+	{ "read_background_watch_checkpoint", "watch_id", "max_bytes" },
+	{ "cancel_background_watch", "watch_id" },
+	{ "list_background_watch_events", "watch_id", "limit" },
+	{ "remote_bash", "command", "description", "run_in_background",
+	    "timeout" },
+	{ "remote_bash_output", "bash_id", "filter" },
+	{ "remote_file_read", "file_path", "offset", "limit" },
+};
+
+static void
+is_known(const struct tool *tool, const char *name)
+{
+	is_not_refused(tool, name);
+	if (args_find(tool->args, name) == NULL &&
+	    (tool->settled == NULL || strcmp(tool->settled, name) != 0))
+		fail_msg("%s has no '%s'", tool->name, name);
+}
+
+static void
+what_the_earlier_servers_take_is_known(void **state)
+{
+	const struct tool *tool;
+	size_t i, j;
+
+	(void)state;
+	for (i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
+		tool = tool_find(tool_table, taken[i][0]);
+		assert_non_null(tool);
+		for (j = 1; tool != NULL && taken[i][j] != NULL; j++)
+			is_known(tool, taken[i][j]);
+	}
+}
+
+/* Arguments that clients and agents have been seen to add to any tool. */
+static void
+what_clients_add_is_ignored(void **state)
+{
+	static const char *const added[] = { "_meta", "meta", "description",
+		"explanation", "reason", "reasoning", "rationale", "thought",
+		"thoughts", "thinking", "justification", "intent", "purpose",
+		"goal", "summary", "title", "note", "user_intent",
+		"task_progress", "security_risk", "requires_approval",
+		"wait_for_previous", "waitForPreviousTools", "workspace",
+		"conversation_id", "request_id", "call_id", "random_string",
+		"random", "dummy", "_", "", "foo", "kwargs", "parameters",
+		"toolSummary", "toolAction", "isBackground" };
+	const struct tool *const *t;
+	size_t i;
+
+	(void)state;
+	for (t = tool_table; *t != NULL; t++) {
+		for (i = 0; i < sizeof(added) / sizeof(added[0]); i++)
+			is_not_refused(*t, added[i]);
+	}
+}
+
+static void
+no_argument_is_taken_for_a_slip(void **state)
+{
+	const struct tool *const *t;
+	const struct arg *a;
+
+	(void)state;
+	for (t = tool_table; *t != NULL; t++) {
+		for (a = (*t)->args; a != NULL && a->type != ARG_END; a++)
+			is_not_refused(*t, a->name);
+	}
+}
+
+/* "slip" stands for "meant", unless the tool has both. */
+static void
+check_slip(const struct tool *tool, const char *slip, const char *meant)
+{
+	const char *words = told_of(tool, slip);
+	char expected[200];
+
+	if (args_find(tool->args, slip) != NULL) {
+		if (refused_as_unknown(words))
+			fail_msg("%s: %s", tool->name, words);
+		return;
+	}
+	snprintf(expected, sizeof(expected),
+	    "unknown argument '%s'; did you mean '%s'? Nothing was done", slip,
+	    meant);
+	if (strcmp(words, expected) != 0)
+		fail_msg("%s: '%s' for '%s': %s", tool->name, slip, meant,
+		    words);
+}
+
+/* "name" with each '_' replaced, or gone if "by" is NUL. */
+static void
+joined_by(char *out, const char *name, char by)
+{
+	for (; *name != '\0'; name++) {
+		if (*name != '_')
+			*out++ = *name;
+		else if (by != '\0')
+			*out++ = by;
+	}
+	*out = '\0';
+}
+
+static void
+check_slips(const struct tool *tool, const char *name)
+{
+	size_t len = strlen(name);
+	char slip[100];
+
+	joined_by(slip, name, '-');
+	check_slip(tool, slip, name);
+	joined_by(slip, name, '\0');
+	check_slip(tool, slip, name);
+	if (len < 4)
+		return;
+	snprintf(slip, sizeof(slip), "%.*s", (int)len - 1, name);
+	check_slip(tool, slip, name);
+	snprintf(slip, sizeof(slip), "%s%c", name, name[len - 1]);
+	check_slip(tool, slip, name);
+}
+
+static void
+a_slip_in_any_argument_is_refused(void **state)
+{
+	const struct tool *const *t;
+	const struct arg *a;
+
+	(void)state;
+	for (t = tool_table; *t != NULL; t++) {
+		for (a = (*t)->args; a != NULL && a->type != ARG_END; a++)
+			check_slips(*t, a->name);
+	}
+}
+
+static void
+what_cost_a_user_files_is_refused(void **state)
+{
+	const struct tool *up = tool_find(tool_table, "sync_local_to_remote");
+	const struct tool *bash = tool_find(tool_table, "exec_bash");
+
+	(void)state;
+	assert_true(up != NULL && bash != NULL);
+	check_slip(up, "dryrun", "dry_run");
+	check_slip(up, "dry-run", "dry_run");
+	check_slip(up, "exclude", "excludes");
+	check_slip(bash, "timeout", "timeout_s");
+	check_slip(bash, "max_output", "max_output_chars");
+	assert_non_null(
+	    strstr(told_of(bash, "cmd"), "argument 'command' is missing;"));
+	assert_non_null(
+	    strstr(told_of(bash, "cmd"), "'cmd' is not known to this tool"));
+}
+
+static void
+what_a_tool_has_settled_is_ignored(void **state)
+{
+	static const struct tool settled = { .name = "divide",
+		.args = divide_args,
+		.args_size = sizeof(struct divide_args),
+		.settled = "A",
+		.run = divide };
+	struct call call = { .until = until_never() };
+	struct err err = ERR_INIT;
+	json_t *args = json_pack("{s:i, s:[b]}", "a", 6, "A", 1);
+	json_t *result;
+
+	(void)state;
+	assert_int_equal(tool_run(&settled, &call, args, &result, &err), 0);
+	json_decref(result);
+	/* What was given stays as it was. */
+	assert_int_equal(json_object_size(args), 2);
+	json_decref(args);
+}
+
 static void
 every_tool_has_exactly_one_kind_of_result(void **state)
 {
@@ -505,6 +762,12 @@ main(void)
 		cmocka_unit_test(every_tool_tells_what_it_does),
 		cmocka_unit_test(
 		    every_argument_has_a_name_a_sentence_and_a_possible_default),
+		cmocka_unit_test(what_the_earlier_servers_take_is_known),
+		cmocka_unit_test(what_clients_add_is_ignored),
+		cmocka_unit_test(no_argument_is_taken_for_a_slip),
+		cmocka_unit_test(a_slip_in_any_argument_is_refused),
+		cmocka_unit_test(what_cost_a_user_files_is_refused),
+		cmocka_unit_test(what_a_tool_has_settled_is_ignored),
 		cmocka_unit_test(every_tool_has_exactly_one_kind_of_result),
 		cmocka_unit_test(the_hints_of_every_tool_fit_together),
 		cmocka_unit_test(every_schema_is_a_plain_object),
