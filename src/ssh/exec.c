@@ -290,6 +290,20 @@ read_nonsense(struct run *r)
 	    link_sandbox(r->link)->name);
 }
 
+static int
+no_directory(const struct run *r, struct err *err)
+{
+	const struct sandbox *sb = link_sandbox(r->link);
+	bool usual = r->req->cwd == sb->workdir;
+
+	return err_set(err, ERR_NOT_FOUND,
+	    "the directory '%.300s' (%s) does not exist on %s, or may not be "
+	    "entered; the command was not run. Make it by exec_bash (mkdir -p, "
+	    "with cwd '~'), or %s",
+	    r->req->cwd, usual ? "workdir" : "cwd", sb->name,
+	    usual ? "correct \"workdir\" of its entry" : "give another cwd");
+}
+
 /* Both trailers are there: how did it end? */
 static int
 read_end(struct run *r, struct err *err)
@@ -304,13 +318,7 @@ read_end(struct run *r, struct err *err)
 	if (r->shell->tier != SHELL_BASH && t.status == 1)
 		plain_flag(r, &t);
 	if (strcmp(t.flag, "cwd") == 0)
-		return err_set(err, ERR_NOT_FOUND,
-		    "the directory '%.300s' (%s) does not exist on %s, or "
-		    "may not be entered; the command was not run",
-		    r->req->cwd,
-		    r->req->cwd == link_sandbox(r->link)->workdir ? "workdir"
-		                                                  : "cwd",
-		    link_sandbox(r->link)->name);
+		return no_directory(r, err);
 	if (strcmp(t.flag, "stale") == 0)
 		return err_set(err, ERR_TIMEOUT,
 		    "the command reached %s too late and was not run",
