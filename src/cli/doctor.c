@@ -15,14 +15,20 @@
 
 extern const struct command command_doctor;
 
+struct look {
+	const struct sandbox *only; /* or NULL: all */
+	const char *config_file;    /* as the user named it, or NULL */
+};
+
 static json_t *
-ask(struct call *call, const struct sandbox *sb, const void *only)
+ask(struct call *call, const struct sandbox *sb, const void *data)
 {
+	const struct look *look = data;
 	json_t *o, *checks;
 
-	if (only != NULL && only != sb)
+	if (look->only != NULL && look->only != sb)
 		return json_null();
-	checks = doctor_host(sb, &call->until);
+	checks = doctor_host(sb, look->config_file, &call->until);
 	o = json_object();
 	json_object_set_new(o, "name", json_string(sb->name));
 	json_object_set_new(o, "host", json_string(sb->host));
@@ -34,9 +40,9 @@ ask(struct call *call, const struct sandbox *sb, const void *only)
 
 /* Those that were looked at. */
 static json_t *
-visit(struct call *call, const struct sandbox *only, struct err *err)
+visit(struct call *call, const struct look *look, struct err *err)
 {
-	json_t *all = every_sandbox(call, ask, only, err), *list;
+	json_t *all = every_sandbox(call, ask, look, err), *list;
 	json_t *sb;
 	size_t i;
 
@@ -107,7 +113,7 @@ static int
 examine(const char *config_file, const char *name, bool as_json)
 {
 	struct call call = { .until = until_never() };
-	const struct sandbox *only = NULL;
+	struct look look = { .config_file = config_file };
 	json_t *here, *sandboxes = NULL, *o;
 	enum report_state state;
 	struct err err;
@@ -115,9 +121,9 @@ examine(const char *config_file, const char *name, bool as_json)
 	call.until.cancel_fd = cli_signal_fd();
 	call.app = app_new(config_file, NULL, true);
 	if (name != NULL)
-		only = app_sandbox(call.app, name, &err);
-	if (name == NULL || only != NULL)
-		sandboxes = visit(&call, only, &err);
+		look.only = app_sandbox(call.app, name, &err);
+	if (name == NULL || look.only != NULL)
+		sandboxes = visit(&call, &look, &err);
 	if (sandboxes == NULL) {
 		fprintf(stderr, "remote-sandbox-mcp: %s\n", err.msg);
 		app_free(call.app);

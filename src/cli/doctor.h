@@ -16,6 +16,7 @@ json_t *doctor_here(const struct config *c, const char *config_file,
 
 /* Checks of a sandbox, from its name's address to its clock.  What depends on
  * a check that failed is left out. */
-json_t *doctor_host(const struct sandbox *sb, const struct until *until);
+json_t *doctor_host(const struct sandbox *sb, const char *config_file,
+    const struct until *until);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "base/quote.h"
 #include "base/str.h"
+#include "cli/advice.h"
 #include "cli/doctor.h"
 #include "cli/report.h"
 #include "config/dirs.h"
@@ -85,24 +86,31 @@ check_agent(json_t *list)
  */
 
 static void
-check_config(json_t *list, const struct config *c, const char *path)
+check_config(json_t *list, const struct config *c, const char *path,
+    const char *config_file)
 {
+	char *line = advice_setup(config_file);
+	char *todo = xasprintf("add one: %s", line);
+	bool missing = config_file != NULL && access(config_file, F_OK) == -1;
+	const char *problem;
 	const json_t *v;
 	size_t i;
 
 	json_array_foreach (c->problems, i, v) {
+		problem = json_string_value(v);
 		report_add(list, "config", REPORT_FAILED,
-		    "correct that entry; 'man remote-sandbox-mcp.conf' has "
-		    "all fields",
-		    "%s", json_string_value(v));
+		    missing && str_starts(problem, path)
+		        ? todo
+		        : "correct that entry; 'man remote-sandbox-mcp.conf' "
+		          "has all fields",
+		    "%s", problem);
 	}
 	json_array_foreach (c->notes, i, v) {
 		report_add(list, "config", REPORT_WARNING,
 		    "correct or remove it", "%s", json_string_value(v));
 	}
-	if (c->count == 0)
-		report_add(list, "config", REPORT_FAILED,
-		    "add one: remote-sandbox-mcp setup --host NAME",
+	if (c->count == 0 && !missing)
+		report_add(list, "config", REPORT_FAILED, todo,
 		    "there is no sandbox, neither in the environment nor in "
 		    "%s",
 		    path != NULL ? path : "a configuration file");
@@ -110,6 +118,8 @@ check_config(json_t *list, const struct config *c, const char *path)
 		report_add(list, "config", REPORT_OK, NULL,
 		    "%zu sandbox%s, %s first", c->count,
 		    c->count == 1 ? "" : "es", c->sandboxes[0].name);
+	free(todo);
+	free(line);
 }
 
 /* A file that nobody else may touch with these rights. */
@@ -285,7 +295,7 @@ doctor_here(const struct config *c, const char *config_file,
 	config_sources(&src, config_file, &path);
 	check_ssh(list, until);
 	check_agent(list);
-	check_config(list, c, path);
+	check_config(list, c, path, config_file);
 	check_secrets(list, c, path);
 	status = service_status(&soon, &err);
 	check_store(list, status, &err);

@@ -33,9 +33,15 @@ visit_failed(struct visit *v, const char *check, const char *todo,
 }
 
 json_t *
-doctor_host(const struct sandbox *sb, const struct until *until)
+doctor_host(const struct sandbox *sb, const char *config_file,
+    const struct until *until)
 {
-	struct visit v = { .sb = sb, .until = until, .list = json_array() };
+	struct visit v = {
+		.sb = sb,
+		.config_file = config_file,
+		.until = until,
+		.list = json_array(),
+	};
 
 	if (visit_way(&v) == 0)
 		visit_inside(&v);

@@ -15,6 +15,7 @@
 
 struct visit {
 	const struct sandbox *sb;
+	const char *config_file; /* as the user named it, or NULL */
 	const struct until *until;
 	json_t *list;
 	char *runtime_dir;
@@ -27,6 +28,9 @@ struct visit {
 /* "ssh -p 2222 ann@host" with another program and more behind it, for the
  * reader to copy.  Caller frees. */
 char *visit_line(const struct visit *v, const char *program, const char *rest);
+
+/* What to do about a login that failed so.  Caller frees. */
+char *visit_login_todo(const struct visit *v, const struct err *why);
 
 /* Report a check that failed; -1. */
 int visit_failed(struct visit *v, const char *check, const char *todo,

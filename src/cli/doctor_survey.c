@@ -2,10 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/decode.h"
-#include "base/mem.h"
-#include "base/quote.h"
+#include "cli/advice.h"
 #include "cli/doctor_inside.h"
 #include "cli/report.h"
 #include "ssh/sftp.h"
@@ -170,17 +168,12 @@ check_disk(struct visit *v, const json_t *facts)
 	json_int_t left = json_integer_value(json_object_get(disk, "free_mb"));
 	const char *where =
 	    v->sb->workdir != NULL ? v->sb->workdir : "the home directory";
-	char *todo, *make;
-	struct buf b;
+	char *todo = advice_mkdir(v->sb, v->config_file);
 
-	buf_init(&b, 4096);
-	buf_adds(&b, "mkdir -p ");
-	quote_path(&b, v->sb->workdir != NULL ? v->sb->workdir : "~");
-	make = xasprintf(" %s", b.data);
-	todo = visit_line(v, "ssh", make);
 	if (dir != NULL && strcmp(dir, "missing") == 0)
 		report_add(v->list, "workdir", REPORT_FAILED, todo,
-		    "%s does not exist there; make it, or change \"workdir\"",
+		    "%s does not exist there, or may not be entered; make it, "
+		    "or change \"workdir\"",
 		    where);
 	else if (dir != NULL && strcmp(dir, "readonly") == 0)
 		report_add(v->list, "workdir", REPORT_WARNING,
@@ -190,8 +183,6 @@ check_disk(struct visit *v, const json_t *facts)
 	else
 		report_add(v->list, "workdir", REPORT_OK, NULL, "%s", where);
 	free(todo);
-	free(make);
-	buf_free(&b);
 	if (!json_is_object(disk))
 		report_add(v->list, "disk", REPORT_WARNING,
 		    "see what df says there", "df does not tell");

@@ -322,34 +322,6 @@ check_hello(struct visit *v)
 	return rc == -1 ? -1 : 0;
 }
 
-static char *
-login_todo(const struct visit *v)
-{
-	const struct sandbox *sb = v->sb;
-	char *line, *todo;
-	struct buf b;
-
-	if (secret_given(&sb->password) || sb->password_command != NULL)
-		return xasprintf(
-		    "correct the password of the entry (%s), or use a key",
-		    sb->source != NULL ? sb->source : "its place");
-	buf_init(&b, 4096);
-	if (sb->key_file != NULL) {
-		buf_adds(&b, "ssh-copy-id -i ");
-		quote_sh(&b, sb->key_file);
-		line = visit_line(v, b.data, "");
-		todo = xasprintf("let the machine know this key: %s", line);
-	} else {
-		line = visit_line(v, "ssh", "");
-		todo = xasprintf("make this work by hand first: %s; ssh-add -l "
-		                 "shows the keys of your agent",
-		    line);
-	}
-	buf_free(&b);
-	free(line);
-	return todo;
-}
-
 static int
 check_login(struct visit *v)
 {
@@ -365,7 +337,7 @@ check_login(struct visit *v)
 		return 0;
 	}
 	pin = strstr(err.msg, "(host_key)") != NULL;
-	todo = pin ? host_key_todo(v, "") : login_todo(v);
+	todo = pin ? host_key_todo(v, "") : visit_login_todo(v, &err);
 	visit_failed(v, pin ? "host key" : "login", todo, err.msg);
 	free(todo);
 	return -1;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "cli/clients.h"
 #include "cli/command.h"
@@ -125,6 +126,19 @@ set(json_t *entry, const char *field, const char *value)
 		json_object_set_new(entry, field, json_string(value));
 }
 
+/* Servers are started in other directories than this one. */
+static void
+set_key_file(json_t *entry, const char *path)
+{
+	char *whole;
+
+	if (path == NULL)
+		return;
+	whole = path_is_home(path) ? xstrdup(path) : setup_whole_path(path);
+	set(entry, "key_file", whole);
+	free(whole);
+}
+
 static int
 make_entry(struct setup *s, const struct fields *f, struct err *err)
 {
@@ -147,7 +161,7 @@ make_entry(struct setup *s, const struct fields *f, struct err *err)
 			    "--port must be a number from 1 to 65535");
 		json_object_set_new(s->entry, "port", json_integer(port));
 	}
-	set(s->entry, "key_file", f->key_file);
+	set_key_file(s->entry, f->key_file);
 	set(s->entry, "workdir", f->workdir);
 	if (f->password_command != NULL)
 		json_object_set_new(s->entry, "password_command",
@@ -177,7 +191,9 @@ put_in(struct setup *s, struct err *err)
 {
 	bool nothing = s->entry == NULL && s->clients == NULL;
 
-	if (nothing && s->ask && setup_choose_sandbox(s, err) == -1)
+	if (nothing && s->ask &&
+	    (setup_look_at_config(s, err) == -1 ||
+	        setup_choose_sandbox(s, err) == -1))
 		return -1;
 	if (s->entry != NULL && setup_sandbox(s, err) == -1)
 		return -1;

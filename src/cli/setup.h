@@ -37,8 +37,14 @@ bool setup_yes(const struct setup *s, const char *prompt, bool dflt);
 
 /* Add the sandbox to the configuration file, once it has been tested. */
 int setup_sandbox(struct setup *s, struct err *err);
+/* Can the machine be reached?  Or the user wants it nevertheless. */
+int setup_test(const struct setup *s, struct err *err);
 /* Take it out again. */
 int setup_forget_sandbox(const struct setup *s, struct err *err);
+/* A path from where we are, as one from everywhere; caller frees. */
+char *setup_whole_path(const char *path);
+/* Is the configuration file one that can be changed? */
+int setup_look_at_config(const struct setup *s, struct err *err);
 /* The path of the configuration file; caller frees. */
 char *setup_config_path(const struct setup *s, struct err *err);
 /* Let the user choose a machine: s->entry, or NULL for none. */

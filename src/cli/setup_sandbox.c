@@ -13,9 +13,6 @@
 #include "config/config.h"
 #include "config/jsonc.h"
 #include "config/sshnames.h"
-#include "tools/app.h"
-
-#define TEST_MS 60000
 
 /* --- which machine --------------------------------------------------------
  */
@@ -116,30 +113,8 @@ setup_choose_sandbox(struct setup *s, struct err *err)
 	return 0;
 }
 
-/* --- does it work ---------------------------------------------------------
+/* --- the file -------------------------------------------------------------
  */
-
-static int
-test_login(struct app *app, const struct setup *s, struct err *err)
-{
-	struct until limit = until_within(&s->until, TEST_MS);
-	const struct sandbox *sb = app_active(app);
-	struct link *link;
-	char news[256];
-
-	printf("Logging in to %s ...\n", sb->name);
-	fflush(stdout);
-	link = links_get(app->links, sb);
-	if (link_check(link, &limit, err) == -1)
-		return -1;
-	link_news(link, news, sizeof(news));
-	if (news[0] != '\0')
-		printf("Its host key is new and was remembered: %s\n", news);
-	printf("%s answers%s.\n", sb->name,
-	    link_sftp_only(link, err) ? ", but allows file transfer (SFTP) only"
-	                              : " and runs commands");
-	return 0;
-}
 
 /* Is the entry sound? */
 static int
@@ -154,36 +129,21 @@ check_entry(const struct setup *s, struct err *err)
 	return rc;
 }
 
-/* The machine can be reached, or the user wants it nevertheless. */
-static int
-check_sandbox(const struct setup *s, struct err *err)
+char *
+setup_whole_path(const char *path)
 {
-	json_t *copy = json_deep_copy(s->entry);
-	struct app *app = app_new_only(copy);
-	int rc = test_login(app, s, err);
+	char *here = getcwd(NULL, 0);
+	char *whole = path_join(here != NULL ? here : "/", path);
 
-	app_free(app);
-	json_decref(copy);
-	if (rc == 0)
-		return 0;
-	if (s->ask) {
-		printf("That did not work: %s\n", err->msg);
-		err_set(err, ERR_CANCELLED, "the sandbox was not added");
-		return setup_yes(s, "Keep it nevertheless?", false) ? 0 : -1;
-	}
-	return err_wrap(err,
-	    "the sandbox was not added (--no-test adds it "
-	    "nevertheless)");
+	free(here);
+	return whole;
 }
-
-/* --- the file -------------------------------------------------------------
- */
 
 char *
 setup_config_path(const struct setup *s, struct err *err)
 {
 	struct config_sources src;
-	char *path, *here, *whole;
+	char *path, *whole;
 
 	config_sources(&src, s->config_file, &path);
 	if (path == NULL) {
@@ -191,11 +151,7 @@ setup_config_path(const struct setup *s, struct err *err)
 		    "HOME is not set; name the configuration file by --config");
 		return NULL;
 	}
-	if (path[0] == '/')
-		return path;
-	here = getcwd(NULL, 0);
-	whole = path_join(here != NULL ? here : "/", path);
-	free(here);
+	whole = setup_whole_path(path);
 	free(path);
 	return whole;
 }
@@ -307,16 +263,57 @@ cut_entry(const struct setup *s, struct change *c, struct err *err)
 	return rc;
 }
 
+/* The file as it is.  change_free() in both cases. */
+static int
+open_config(const struct setup *s, struct change *c, struct err *err)
+{
+	char *path = setup_config_path(s, err);
+	int rc;
+
+	memset(c, 0, sizeof(*c));
+	if (path == NULL)
+		return -1;
+	rc = change_init(c, path, err);
+	free(path);
+	return rc;
+}
+
+int
+setup_look_at_config(const struct setup *s, struct err *err)
+{
+	struct change c;
+	json_t *root = NULL;
+	int rc = open_config(s, &c, err);
+
+	if (rc == 0) {
+		root = read_config(&c, err);
+		rc = root == NULL ? -1 : 0;
+	}
+	json_decref(root);
+	change_free(&c);
+	return rc;
+}
+
+/* Can the entry be added to the file? */
+static int
+try_change(const struct setup *s, struct err *err)
+{
+	struct change c;
+	int rc = open_config(s, &c, err);
+
+	if (rc == 0)
+		rc = add_entry(s, &c, err);
+	change_free(&c);
+	return rc;
+}
+
 static int
 change_config(const struct setup *s, const char *name, struct err *err)
 {
-	char *path = setup_config_path(s, err), *what;
 	struct change c;
-	int rc;
+	char *what;
+	int rc = open_config(s, &c, err);
 
-	if (path == NULL)
-		return -1;
-	rc = change_init(&c, path, err);
 	if (rc == 0)
 		rc = s->remove ? cut_entry(s, &c, err) : add_entry(s, &c, err);
 	what = xasprintf("sandbox %s", name);
@@ -324,16 +321,16 @@ change_config(const struct setup *s, const char *name, struct err *err)
 		rc = setup_change(s, &c, what, err);
 	free(what);
 	change_free(&c);
-	free(path);
 	return rc;
 }
 
 int
 setup_sandbox(struct setup *s, struct err *err)
 {
-	if (check_entry(s, err) == -1)
+	/* What cannot be added need not be tried. */
+	if (check_entry(s, err) == -1 || try_change(s, err) == -1)
 		return -1;
-	if (!s->dry_run && !s->no_test && check_sandbox(s, err) == -1)
+	if (!s->dry_run && !s->no_test && setup_test(s, err) == -1)
 		return -1;
 	return change_config(s, entry_name(s->entry), err);
 }

@@ -5,13 +5,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/decode.h"
 #include "base/fs.h"
+#include "base/mem.h"
+#include "base/sha1.h"
 #include "base/utf8.h"
+#include "ssh/sshconf.h"
 
 #define MIN_MS ((int64_t)1000)
 #define DENIED_MS                                                  \
@@ -22,6 +26,47 @@
 /* So long after its wait a failure tells nothing of the next one. */
 #define FORGET_MS ((int64_t)600000)
 #define FILE_MAX 8192
+
+/* A command that prints a secret: which one it is, as text. */
+static void
+add_command(struct buf *out, const json_t *command)
+{
+	char *text = json_dumps(command, JSON_COMPACT | JSON_ENCODE_ANY);
+
+	buf_addf(out, "%s\n", text != NULL ? text : "");
+	free(text);
+}
+
+/* What else decides whether a login works, and may be corrected after one that
+ * did not.  Of a secret no more than that it is given: whoever reads a hash of
+ * it could try words until one fits. */
+static void
+describe(struct buf *out, const struct sandbox *sb)
+{
+	struct stat st;
+
+	buf_addf(out, "%s\n%d %d %d\n", sb->name, sb->connect_timeout_s,
+	    secret_given(&sb->password), secret_given(&sb->key_passphrase));
+	add_command(out, sb->password_command);
+	add_command(out, sb->key_passphrase_command);
+	if (sb->key_file != NULL && stat(sb->key_file, &st) == 0)
+		buf_addf(out, "%lld %lld %o\n", (long long)st.st_mtime,
+		    (long long)st.st_size, (unsigned)st.st_mode);
+}
+
+char *
+backoff_path(const struct sandbox *sb, const char *runtime_dir)
+{
+	char way[17], entry[SHA1_HEX];
+	struct buf text;
+
+	buf_init(&text, SIZE_MAX);
+	describe(&text, sb);
+	sha1_hex(entry, text.data, text.len);
+	buf_free(&text);
+	sshconf_name(sb, way);
+	return xasprintf("%s/%s-%.16s.fail", runtime_dir, way, entry);
+}
 
 /* The time that all processes share. */
 static int64_t
@@ -82,8 +127,8 @@ backoff_check(const char *path, struct err *err)
 	/* Longer than it can be: a clock was changed. */
 	if (wait > 0 && wait <= most && most <= MAX_MS && msg != NULL)
 		rc = err_set(err, known_code(code),
-		    "not tried again for %d s after a failure, but by "
-		    "'remote-sandbox-mcp doctor': %s",
+		    "not tried again for %d s after a failure "
+		    "(remote-sandbox-mcp doctor tries at once): %s",
 		    (int)((wait + 999) / 1000), msg);
 	json_decref(o);
 	return rc;

@@ -8,6 +8,15 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "config/sandbox.h"
+
+/*
+ * The file that remembers failures of this entry.  It is another one as soon
+ * as the entry logs in by other means, or its key file is another: what was
+ * corrected is tried at once.  Masters are shared by more than that, see
+ * sshconf_name().  Caller frees.
+ */
+char *backoff_path(const struct sandbox *sb, const char *runtime_dir);
 
 /* The file "path" remembers a failure.  With the login lock held. */
 

@@ -294,13 +294,15 @@ static int
 no_directory(const struct run *r, struct err *err)
 {
 	const struct sandbox *sb = link_sandbox(r->link);
-	bool workdir =
+	bool usual =
 	    sb->workdir != NULL && strcmp(r->req->cwd, sb->workdir) == 0;
 
 	return err_set(err, ERR_NOT_FOUND,
 	    "the directory '%.300s' (%s) does not exist on %s, or may not be "
-	    "entered; the command was not run",
-	    r->req->cwd, workdir ? "workdir" : "cwd", sb->name);
+	    "entered; the command was not run. Make it by exec_bash (mkdir -p, "
+	    "with cwd '~'), or %s",
+	    r->req->cwd, usual ? "workdir" : "cwd", sb->name,
+	    usual ? "correct \"workdir\" of its entry" : "give another cwd");
 }
 
 /* Both trailers are there: how did it end? */

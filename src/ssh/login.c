@@ -23,11 +23,51 @@
 
 #define SECRET_MAX 4096
 #define SECRET_MS 30000
+#define SAID_SHOWN 200
 #define KEY_FILE_MAX 65536
 #define WORDS_MAX ((size_t)128 << 10)
 
 /* Key exchange and authentication come on top of connecting. */
 #define LOGIN_EXTRA_MS 15000
+
+/* How the sentences begin that are written here, but for the last, which is
+ * explain_login()'s. */
+enum login_trouble
+login_trouble(const struct err *err)
+{
+	static const struct {
+		const char *start, *within;
+		enum login_trouble trouble;
+	} known[] = {
+		{ "password_command of ", "", LOGIN_COMMAND },
+		{ "key_passphrase_command of ", "", LOGIN_COMMAND },
+		{ "the key file ", " does not exist", LOGIN_KEY_MISSING },
+		{ "the key file ", " has a passphrase",
+		    LOGIN_PASSPHRASE_MISSING },
+		{ "the passphrase of the key file ", "",
+		    LOGIN_PASSPHRASE_WRONG },
+		{ "ssh does not use the key file of ", "", LOGIN_KEY_OPEN },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (str_starts(err->msg, known[i].start) &&
+		    strstr(err->msg, known[i].within) != NULL)
+			return known[i].trouble;
+	}
+	return LOGIN_OTHER;
+}
+
+/* What a program said on stderr, without the end of its last line. */
+static int
+said_length(const struct buf *said)
+{
+	size_t len = said->len < SAID_SHOWN ? said->len : SAID_SHOWN;
+
+	while (len > 0 && strchr(" \t\r\n", said->data[len - 1]) != NULL)
+		len--;
+	return (int)len;
+}
 
 /* What a secret's command printed: the first line. */
 static int
@@ -35,6 +75,7 @@ take_printed(struct secret *out, const struct proc_result *res,
     const char *field, const struct sandbox *sb, struct err *err)
 {
 	size_t len = strcspn(res->out.data, "\r\n");
+	int said = said_length(&res->err);
 
 	if (res->signal != 0)
 		return err_set(err, ERR_DENIED,
@@ -42,8 +83,9 @@ take_printed(struct secret *out, const struct proc_result *res,
 		    res->signal);
 	if (res->exit_code != 0)
 		return err_set(err, ERR_DENIED,
-		    "%s of %s ended with status %d: %.200s", field, sb->name,
-		    res->exit_code, res->err.data);
+		    "%s of %s ended with status %d%s%.*s", field, sb->name,
+		    res->exit_code, said > 0 ? ": " : " and said nothing", said,
+		    res->err.data);
 	if (len == 0)
 		return err_set(err, ERR_DENIED, "%s of %s printed nothing",
 		    field, sb->name);

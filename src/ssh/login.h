@@ -20,6 +20,20 @@ int login_start(const struct sandbox *sb, const char *runtime_dir,
     const char *socket, char *new_key, size_t new_key_size,
     const struct until *until, struct err *err);
 
+/* What a login that failed was about, where it did not fail for what the
+ * server thinks of it. */
+enum login_trouble {
+	LOGIN_OTHER,
+	LOGIN_COMMAND,     /* one that prints a secret did not */
+	LOGIN_KEY_MISSING, /* there is no such file */
+	LOGIN_KEY_OPEN,    /* others can read it */
+	LOGIN_PASSPHRASE_MISSING,
+	LOGIN_PASSPHRASE_WRONG, /* or the server does not know the key */
+};
+
+/* By the error of login_start().  Pure. */
+enum login_trouble login_trouble(const struct err *err);
+
 /*
  * Only say hello to the server, by "ssh -v": host keys are checked as in a
  * login, but nothing is tried.  What ssh said is appended to "said", for

@@ -30,7 +30,8 @@ void
 master_free(struct master *m)
 {
 	free(m->path);
-	m->path = NULL;
+	free(m->fail);
+	m->path = m->fail = NULL;
 }
 
 /* "NAME.end": a file that all masters of the sandbox share. */
@@ -113,8 +114,7 @@ static int
 start(struct master *m, const struct sandbox *sb, const char *dir,
     const struct until *until, struct err *err)
 {
-	char *fail = beside(m, "fail");
-	int rc = backoff_check(fail, err);
+	int rc = backoff_check(m->fail, err);
 
 	/* Nobody answered on it: what is left would be in the way. */
 	if (rc == 0 && unlink(m->path) == -1 && errno != ENOENT)
@@ -124,11 +124,10 @@ start(struct master *m, const struct sandbox *sb, const char *dir,
 		rc = login_start(sb, dir, m->path, m->new_key,
 		    sizeof(m->new_key), until, err);
 		if (rc == 0)
-			backoff_clear(fail);
+			backoff_clear(m->fail);
 		else if (err->code != ERR_CANCELLED)
-			backoff_note(fail, err);
+			backoff_note(m->fail, err);
 	}
-	free(fail);
 	if (rc == 0 && alive(m, until, err) == -1)
 		rc = err_wrap(err, "logged in to %s, but", sb->name);
 	return rc;
@@ -148,6 +147,7 @@ master_ensure(struct master *m, const struct sandbox *sb, int number,
 		return -1;
 	sshconf_name(sb, name);
 	m->path = xasprintf("%s/%s.%d", dir, name, number);
+	m->fail = backoff_path(sb, dir);
 	rc = alive(m, until, err);
 	m->found = rc == 0;
 	if (rc == -1 && until_check(until, err) == 0) {
@@ -176,7 +176,7 @@ master_try_again(const struct sandbox *sb)
 
 	if (dir == NULL)
 		return;
-	fail = login_path(sb, dir, "fail");
+	fail = backoff_path(sb, dir);
 	backoff_clear(fail);
 	free(fail);
 	free(dir);
@@ -245,8 +245,8 @@ master_retire(const struct master *m)
 void
 master_end(const struct master *m)
 {
-	static const char *const ends[] = { "lock", "fail", "want", "conf",
-		"look", "pin", "log", NULL };
+	static const char *const ends[] = { "lock", "want", "conf", "look",
+		"pin", "log", NULL };
 	char *path;
 	size_t i;
 
@@ -258,4 +258,6 @@ master_end(const struct master *m)
 		unlink(path);
 		free(path);
 	}
+	if (m->fail != NULL)
+		backoff_clear(m->fail);
 }

@@ -21,6 +21,7 @@
 
 struct master {
 	char *path;  /* its control socket */
+	char *fail;  /* remembers logins of this entry that failed, or NULL */
 	pid_t pid;   /* its process */
 	bool theirs; /* the user's own: not ours to end */
 	bool found;  /* it was there before; nobody knows whether it answers */

@@ -41,7 +41,10 @@ app_new(const char *config_file, const json_t *first, bool brief)
 struct app *
 app_new_only(const json_t *entry)
 {
-	struct config_sources src = { .first = entry };
+	struct config_sources src = {
+		.first = entry,
+		.home = getenv("HOME"), /* of a key file */
+	};
 
 	return app_from(&src, false);
 }

@@ -48,6 +48,7 @@ static const struct out uninstall_outputs[] = {
 	{ "removal", OUT_OBJECT, "What was removed.", .always = true },
 	{ "status", OUT_OBJECT, "The state of the watchdog.", .always = true,
 	    .fields = watchdog_status_outputs },
+	{ "hint", OUT_STRING, "What to do about watches that are left." },
 	{ 0 },
 };
 
@@ -131,6 +132,26 @@ install(struct call *call, const void *given, json_t **result, struct err *err)
 	return add_status(call, o, result, err);
 }
 
+/* The watches that are active nevertheless, if there are any. */
+static void
+add_hint(json_t *o)
+{
+	const json_t *counts =
+	    json_object_get(json_object_get(o, "status"), "watch_counts");
+	json_int_t n = json_integer_value(json_object_get(counts, "active"));
+
+	if (n == 0)
+		return;
+	json_object_set_new(o, "hint",
+	    json_sprintf("nobody looks at %" JSON_INTEGER_FORMAT
+	                 " active watch%s any more; the jobs run on. "
+	                 "'remote-sandbox-mcp watchdog install' takes up "
+	                 "again what 'remote-sandbox-mcp watches' lists, as "
+	                 "does the next watched task; 'remote-sandbox-mcp "
+	                 "call cancel_background_watch watch_id=ID' ends one",
+	        n, n == 1 ? "" : "es"));
+}
+
 static int
 uninstall(struct call *call, const void *given, json_t **result,
     struct err *err)
@@ -142,7 +163,10 @@ uninstall(struct call *call, const void *given, json_t **result,
 		return -1;
 	o = json_object();
 	json_object_set_new(o, "removal", done);
-	return add_status(call, o, result, err);
+	if (add_status(call, o, result, err) == -1)
+		return -1;
+	add_hint(*result);
+	return 0;
 }
 
 #define INSTALL                                                          \

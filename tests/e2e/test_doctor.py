@@ -71,6 +71,13 @@ def shell(command, home):
         home.home, **home.env()))
 
 
+def own(command, home):
+    """The same with a command of this program."""
+    program, _, rest = command.partition(" ")
+    assert program == "remote-sandbox-mcp"
+    shell("%s %s" % (os.path.abspath(rsmcp.SERVER), rest), home)
+
+
 # --- all is well -----------------------------------------------------------
 
 def test_all_is_well(home, sshd, doctor):
@@ -243,6 +250,58 @@ def test_key_that_the_host_does_not_know(home, sshd, tmp_path, doctor):
     doctor(entry).line("login", "ok")
 
 
+def test_key_file_that_is_not_there(home, sshd, doctor, tmp_path):
+    key = tmp_path / "my key"
+    line = doctor(sshd.entry(key_file=str(key))).failed(
+        "login", "does not exist", "correct \"key_file\" of the entry")
+    assert "ssh-copy-id" not in line["todo"]
+    shell(line["todo"].partition(" there: ")[2] + " -N ''", home)
+    sshd.authorize(ssh_servers.public(key))
+    doctor(sshd.entry(key_file=str(key))).line("login", "ok")
+
+
+def test_key_file_that_others_can_read(home, sshd, doctor):
+    sshd.key.chmod(0o644)
+    line = doctor(sshd.entry()).failed("login", "others can read it",
+                                       "chmod 600 ")
+    shell(line["todo"], home)
+    doctor(sshd.entry()).line("login", "ok")
+
+
+def test_key_with_a_passphrase(sshd, doctor, tmp_path):
+    key = ssh_servers.keygen(tmp_path / "shut", passphrase="sesame")
+    entry = sshd.entry(key_file=str(key))
+    sshd.authorize(ssh_servers.public(key))
+    line = doctor(entry).failed("login", "has a passphrase",
+                                "add \"key_passphrase_command\"")
+    assert line["todo"].endswith("ssh-add %s" % key)
+    doctor({**entry, "key_passphrase": "wrong"}).failed(
+        "login", "is wrong", "ssh-keygen -y -f %s)" % key)
+    doctor({**entry, "key_passphrase": "sesame"}).line("login", "ok")
+
+
+@pytest.mark.parametrize("command, words", [
+    ("exit 1", "box ended with status 1 and said nothing"),
+    ("echo not unlocked >&2; exit 3",
+     "box ended with status 3: not unlocked"),
+    ("true", "box printed nothing"),
+])
+def test_password_command_that_fails(sshd, doctor, command, words):
+    for field in "password_command", "key_passphrase_command":
+        line = doctor(sshd.entry(**{field: ["sh", "-c", command]})).failed(
+            "login", words, "run that command")
+        assert line["found"] == "%s of %s" % (field, words)
+
+
+def test_login_that_fails_for_another_reason(new_sshd, tmp_path, doctor):
+    """To copy the key would be no help."""
+    server = new_sshd("MaxAuthTries 1")
+    key = ssh_servers.keygen(tmp_path / "mine")
+    line = doctor(server.entry(key_file=str(key))).failed(
+        "login", "too many keys were offered", "do what it says")
+    assert "ssh -v -i %s -p %d " % (key, server.port) in line["todo"]
+
+
 def test_no_key_at_all(sshd, doctor):
     doctor(sshd.entry(key_file=None)).failed(
         "login", "refused the login", "ssh -p %d " % sshd.port)
@@ -346,11 +405,17 @@ def test_disk_that_is_not_told(poor, doctor):
 
 def test_workdir_that_is_missing(home, sshd, doctor):
     entry = sshd.entry(workdir="~/no such/dir")
-    line = doctor(entry).failed("workdir", "does not exist", "mkdir -p")
-    command = line["todo"].partition(" mkdir ")[2]
-    ssh_servers.run("sh", "-c", "mkdir " + command,
-                    env={**os.environ, "HOME": str(sshd.home)})
-    doctor(entry).line("workdir", "ok")
+    config = home.home / "my config.json"
+    config.write_text(json.dumps([entry]))
+    args = ["--config", str(config)]
+    line = doctor(args=args).failed("workdir", "does not exist", "mkdir -p")
+    own(line["todo"], home)
+    doctor(args=args).line("workdir", "ok")
+    # As a person would write it, if there is nothing to quote.
+    assert doctor(sshd.entry(workdir="~/w")).failed(
+        "workdir", "does not exist", "mkdir")["todo"] == (
+            "remote-sandbox-mcp call exec_bash sandbox_name=box cwd='~' "
+            "command='mkdir -p ~/w'")
 
 
 def test_workdir_of_somebody_else(sshd, account, doctor):
@@ -388,6 +453,12 @@ def test_agent(home, doctor):
 
 def test_configuration(home, sshd, doctor):
     doctor().failed("config", "there is no sandbox", "setup --host")
+    line = doctor(args=["--config", "my list.json"]).failed(
+        "config", "No such file or directory", "setup --host NAME")
+    assert line["todo"].endswith(" --host NAME --config 'my list.json'")
+    (home.home / "my list.json").write_text("[]")
+    line = doctor(args=["--config", "my list.json"]).failed(
+        "config", "there is no sandbox", "--config 'my list.json'")
     broken = doctor(sshd.entry(), {"name": "x"})
     broken.failed("config", "field 'host' is missing", "remote-sandbox-mcp"
                   ".conf")

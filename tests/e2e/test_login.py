@@ -1115,6 +1115,36 @@ def test_processes_do_not_hammer_either(home, sshd, account):
     assert sshd.count("Failed password") <= 3
 
 
+def test_failures_of_one_entry_do_not_hold_up_another(home, sshd, keys):
+    """The same key, which one of them can open."""
+    key = keys("ed25519", SECRET)
+    sshd.authorize(public(key))
+    shut = sshd.entry("shut", key_file=str(key))
+    mute = {**shut, "name": "mute", "key_passphrase_command": ["false"]}
+    fails(hello(home, shut), "of shut has a passphrase")
+    assert "shut" not in fails(hello(home, mute), "_command of mute ended")
+    fails(hello(home, shut), "not tried again", "of shut has a passphrase")
+    opened = {**shut, "key_passphrase": SECRET}
+    works(hello(home, {**opened, "name": "open"}))
+    home.end_masters()
+    works(hello(home, opened))      # corrected
+    # The login is shared nevertheless.
+    assert sshd.logins_ever() == 2
+    works(hello(home, {**opened, "name": "too"}))
+    assert sshd.logins_ever() == 2
+
+
+def test_a_key_that_was_mended_is_tried_at_once(home, sshd, keys, tmp_path):
+    key = tmp_path / "key"
+    entry = sshd.entry(key_file=str(key))
+    fails(hello(home, entry), "does not exist")
+    shutil.copy(sshd.key, key)
+    key.chmod(0o644)
+    fails(hello(home, entry), "chmod 600")
+    key.chmod(0o600)
+    works(hello(home, entry))
+
+
 def test_dead_server_is_not_hammered(home):
     with listener(lambda connection: connection.close()) as (port, taken):
         server = home.server([{"host": "127.0.0.1", "port": port}])

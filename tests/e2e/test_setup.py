@@ -282,6 +282,92 @@ def test_add_a_sandbox_and_use_it(home, sshd, setup):
         "--remove", "--sandbox", "box", status=1).stderr
 
 
+def test_a_workdir_that_is_not_there(home, sshd, setup):
+    """Every command would fail for want of it."""
+    host = ["--host", "%s@127.0.0.1:%d" % (sshd.user, sshd.port),
+            "--key-file", str(sshd.key), "--name", "box"]
+    out = setup(*host, "--workdir", "~/my work/a").stdout
+    assert "box answers and runs commands." in out
+    assert "Its workdir ~/my work/a does not exist there" in out
+    error = home.call("exec_bash", command="true")["error"]
+    assert "mkdir -p, with cwd '~'" in error and '"workdir" of its' in error
+    assert "or give another cwd" in home.call(
+        "exec_bash", command="true", cwd="/gone")["error"]
+    assert not (sshd.home / "my work").exists()
+    [line] = [line for line in out.splitlines() if "mkdir -p" in line]
+    ssh_servers.run("sh", "-c", line.replace(
+        "remote-sandbox-mcp", SERVER, 1), env=rsmcp.environment(
+            home.home, **home.env()))
+    assert home.call("exec_bash", command="pwd")["stdout"].endswith(
+        "/my work/a\n")
+    again = setup(*host, "--workdir", "~/my work/a").stdout
+    assert "Its workdir" not in again
+
+
+def test_a_workdir_can_be_made(home, sshd, setup):
+    def terminal(name, *args):
+        return Terminal(home, "--client", "none", "--host",
+                        "%s@127.0.0.1:%d" % (sshd.user, sshd.port),
+                        "--key-file", str(sshd.key), "--name", name, *args)
+
+    asked = terminal("box", "--workdir", "~/w")
+    asked.answers("Make it? [Y/n] ", "")
+    asked.answers("Make this change? [Y/n] ", "")
+    assert "~/w was made." in asked.said and "mkdir" not in asked.said
+    assert asked.ends() == 0, asked.said
+    assert (sshd.home / "w").is_dir()
+    asked = terminal("other", "--workdir", "/proc/x")
+    asked.answers("Make it? [Y/n] ", "")
+    asked.answers("Make this change? [Y/n] ", "")
+    assert "/proc/x could not be made." in asked.said
+    assert "mkdir -p /proc/x'" in asked.said
+    assert asked.ends() == 0, asked.said
+
+
+def test_a_key_file_is_found_from_everywhere(home, sshd, setup):
+    shutil.copy(sshd.key, home.home / "id")
+    host = "%s@127.0.0.1:%d" % (sshd.user, sshd.port)
+    setup("--host", host, "--name", "here", "--key-file", "id")
+    setup("--host", host, "--name", "home", "--key-file", "~/id")
+    assert [entry["key_file"] for entry in json.loads(
+        config_of(home).read_text())] == [str(home.home / "id"), "~/id"]
+
+
+def test_what_was_corrected_is_tried_at_once(home, sshd, setup, new_account):
+    """The same command finds another word."""
+    account = new_account(password="open sesame")
+    word = home.home / "word"
+    args = ["--host", "127.0.0.1:%d" % sshd.port, "--user", account.name,
+            "--password-command", "read l <word; echo \"$l\""]
+    for _ in range(2):
+        word.write_text("close\n")
+        error = setup(*args, status=1).stderr
+        assert "refused the login" in error
+        assert "not tried again" not in error
+    word.write_text("open sesame\n")
+    setup(*args)
+
+
+def test_a_file_that_cannot_be_changed_is_said_first(home, sshd, setup):
+    path = config_of(home)
+    path.parent.mkdir(parents=True)
+    args = ["--host", "127.0.0.1:%d" % sshd.port, "--key-file",
+            str(sshd.key), "--name", "box"]
+    for text, words in (("[{", "not valid JSON"),
+                        ('[{"host": "x", "name": "box"}]', "already")):
+        path.write_text(text)
+        done = setup(*args, status=1)
+        assert words in done.stderr and str(path) in done.stderr
+        assert "Logging in" not in done.stdout
+    assert sshd.connections_ever() == 0
+    # Nor is anything asked in vain.
+    path.write_text("[{")
+    terminal = Terminal(home)
+    assert terminal.ends() == 1
+    assert "not valid JSON" in terminal.said
+    assert "Which machine" not in terminal.said
+
+
 def test_one_that_does_not_answer_is_not_added(home, setup):
     host = "127.0.0.1:%d" % ssh_servers.free_port()
     done = setup("--host", host, status=1)

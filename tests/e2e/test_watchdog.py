@@ -163,6 +163,25 @@ def test_a_watch_starts_it_and_leaves_it_alone(home, sshd, detached):
     assert detached.pid() == pid
 
 
+def test_who_removes_it_is_told_of_the_watches_that_are_left(
+        home, sshd, detached):
+    left = watch(home, sshd.entry())["watch_id"]
+    watch(home, sshd.entry())
+    said = detached.run("uninstall").stdout
+    hint = said.splitlines()[-1]
+    assert hint.startswith("hint: nobody looks at 2 active watches any more")
+    for words in ("watchdog install", "watches", "call "
+                  "cancel_background_watch watch_id=ID"):
+        assert "'remote-sandbox-mcp %s'" % words in hint
+    # Taken up again, and ended.
+    detached.install()
+    assert not home.call("cancel_background_watch", watch_id=left).failed
+    assert "1 active watch any more" in detached.json("uninstall")["hint"]
+    for row in home.call("list_background_watches")["watches"]:
+        home.call("cancel_background_watch", watch_id=row["id"])
+    assert "hint" not in detached.json("uninstall")
+
+
 @pytest.mark.parametrize("change", [{"version": "0.0.1"},
                                     {"program": "/nowhere/at/all"}])
 def test_an_older_one_is_replaced(home, sshd, detached, change):

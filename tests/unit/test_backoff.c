@@ -1,8 +1,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
+#include "base/str.h"
 #include "base/utf8.h"
 #include "help.h"
 #include "ssh/backoff.h"
@@ -94,6 +96,7 @@ a_failure_is_remembered_until_it_is_cleared(void **state)
 	assert_int_equal(err.code, ERR_DENIED);
 	says(err.msg, "gpu1 refused the login");
 	says(err.msg, "not tried again for 8 s");
+	says(err.msg, "(remote-sandbox-mcp doctor tries at once)");
 	/* Another one: twice as long. */
 	backoff_note(file, &failure);
 	assert_int_equal(backoff_check(file, &err), -1);
@@ -179,6 +182,97 @@ a_clock_that_is_set_back_makes_no_longer_wait(void **state)
 	assert_int_equal(backoff_check(file, &err), 0);
 }
 
+/* --- the file -------------------------------------------------------------
+ */
+
+static struct sandbox
+entry_of(char *key)
+{
+	static char name[] = "box", host[] = "h";
+	struct sandbox sb = { .name = name, .host = host, .key_file = key };
+
+	return sb;
+}
+
+/* Is it the same file as "before"?  That one is freed, and the new one put in
+ * its place. */
+static bool
+same_file(char **before, const struct sandbox *sb)
+{
+	char *now = backoff_path(sb, "/run");
+	bool same = strcmp(now, *before) == 0;
+
+	free(*before);
+	*before = now;
+	return same;
+}
+
+static void
+the_same_entry_shares_its_failures(void **state)
+{
+	static char dir_of_work[] = "/w";
+	struct sandbox sb = entry_of(NULL);
+	char *seen = backoff_path(&sb, "/run");
+
+	(void)state;
+	assert_true(str_starts(seen, "/run/") && str_ends(seen, ".fail"));
+	sb.workdir = dir_of_work;
+	assert_true(same_file(&seen, &sb));
+	/* Nobody can learn a secret from the file's name. */
+	secret_set(&sb.password, "a", 1);
+	assert_false(same_file(&seen, &sb));
+	secret_set(&sb.password, "b", 1);
+	assert_true(same_file(&seen, &sb));
+	secret_free(&sb.password);
+	free(seen);
+}
+
+static void
+one_that_logs_in_by_other_means_has_failures_of_its_own(void **state)
+{
+	static char other[] = "other";
+	struct sandbox sb = entry_of(NULL);
+	char *seen = backoff_path(&sb, "/run");
+
+	(void)state;
+	sb.name = other;
+	assert_false(same_file(&seen, &sb));
+	sb.host = other;
+	assert_false(same_file(&seen, &sb));
+	sb.connect_timeout_s++;
+	assert_false(same_file(&seen, &sb));
+	sb.key_passphrase_command = json_pack("[s]", "false");
+	assert_false(same_file(&seen, &sb));
+	sb.password_command = sb.key_passphrase_command;
+	sb.key_passphrase_command = NULL;
+	assert_false(same_file(&seen, &sb));
+	json_array_append_new(sb.password_command, json_string("x"));
+	assert_false(same_file(&seen, &sb));
+	secret_set(&sb.key_passphrase, "x", 1);
+	assert_false(same_file(&seen, &sb));
+	secret_free(&sb.key_passphrase);
+	json_decref(sb.password_command);
+	free(seen);
+}
+
+static void
+another_key_file_of_the_same_name_is_another(void **state)
+{
+	struct sandbox sb = entry_of(file);
+	char *seen = backoff_path(&sb, "/run");
+	struct err err;
+
+	(void)state;
+	assert_int_equal(fs_replace(file, "key", 3, 0644, &err), 0);
+	assert_false(same_file(&seen, &sb));
+	assert_int_equal(chmod(file, 0600), 0);
+	assert_false(same_file(&seen, &sb));
+	assert_int_equal(fs_replace(file, "other", 5, 0600, &err), 0);
+	assert_false(same_file(&seen, &sb));
+	assert_true(same_file(&seen, &sb));
+	free(seen);
+}
+
 int
 main(void)
 {
@@ -192,6 +286,9 @@ main(void)
 		TEST(a_file_that_makes_no_sense_does_not_stop_anybody),
 		TEST(a_failure_of_long_ago_is_forgotten),
 		TEST(a_clock_that_is_set_back_makes_no_longer_wait),
+		TEST(the_same_entry_shares_its_failures),
+		TEST(one_that_logs_in_by_other_means_has_failures_of_its_own),
+		TEST(another_key_file_of_the_same_name_is_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
