@@ -27,8 +27,7 @@ import time
 
 TAP = pathlib.Path(__file__).resolve().parent.parent / "wire" / "tap.py"
 REPLY_S = 10        # how long a message may take
-EXIT_S = 5          # how long an expected exit may take
-CLOSE_S = 2         # the same when the scenario ends without naming it
+EXIT_S = 5          # how long an exit may take
 GRACE_S = 0.02      # to notice a server that is about to end by itself
 AT_ONCE = 2         # scenarios run side by side
 
@@ -181,7 +180,7 @@ class Server:
     def drain(self):
         """Let the readers come to the end of what an ended server wrote."""
         for reader in self.readers:
-            reader.join(CLOSE_S)
+            reader.join(EXIT_S)
 
     def kill(self):
         if self.process.poll() is None:
@@ -286,7 +285,7 @@ class Play:
             if not self.may_end and self.server.wait(GRACE_S) is not None:
                 raise Failure("the server ended by itself")
             self.server.close_input()
-            self.exit(0, CLOSE_S)
+            self.exit(0, EXIT_S)
         self.server.drain()
         try:
             line = self.server.next_line(0)

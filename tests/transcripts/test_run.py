@@ -146,7 +146,7 @@ BAD = {
     "ended by itself": (do(["exit", 0]) + '>repeat 300000 "0123456789"\n',
                         ":2 ", "ended by itself"),
     "slow at the end": (do(["at end", {**AT_END, "sleep": 9}]), ":1 ",
-                        "still runs after 2000 ms"),
+                        "still runs after 5000 ms"),
     "other exit status": (do(["exit", 4]) + "exit 5\n", ":2 ",
                           "status 4 instead of 5"),
     "slow exit": (do(["at end", {**AT_END, "sleep": 9}])
