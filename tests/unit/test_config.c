@@ -644,8 +644,8 @@ behind_a_broken_entry_none_is_the_default(void **state)
 	static const char *const broken[] = {
 		"[{\"host\":\"a\",\"port\":\"x\"},{\"host\":\"b\"}]",
 		"[1,{\"host\":\"b\"}]",
-		"[{\"host\":\"a\",\"name\":\"n\"},{\"host\":\"b\"},"
-		"{\"host\":\"c\",\"name\":\"n\"}]",
+		("[{\"host\":\"a\",\"name\":\"n\"},{\"host\":\"b\"},"
+		 "{\"host\":\"c\",\"name\":\"n\"}]"),
 		"[{\"host\":\"a\"",
 		"{}",
 	};
