@@ -37,21 +37,28 @@ take_old(struct link *l, int64_t now, bool all)
 	return old;
 }
 
-/* What the keeper does ends at once when the link is to end. */
-static struct until
-keeper_until(const struct link *l, int64_t ms)
+struct until
+keeper_until(const struct link *l)
 {
-	struct until u = until_in(ms);
+	struct until u = until_never();
 
 	u.cancel_fd = l->stop[0];
 	return u;
+}
+
+static struct until
+keeper_within(const struct link *l, int64_t ms)
+{
+	struct until u = keeper_until(l);
+
+	return until_within(&u, ms);
 }
 
 /* With the lock held, before and after: shells for the next calls. */
 static void
 keep_spare(struct link *l)
 {
-	struct until until = keeper_until(l, READY_MS);
+	struct until until = keeper_within(l, READY_MS);
 	struct err err;
 	struct shell *s;
 
@@ -69,7 +76,7 @@ static void
 tend(struct link *l)
 {
 	int64_t now = clock_ms();
-	struct until soon = keeper_until(l, PROVE_MS);
+	struct until soon = keeper_within(l, PROVE_MS);
 	struct shell *s, *old;
 	struct err err;
 
@@ -155,6 +162,8 @@ keeper_stop(struct link *l)
 		return;
 	close(l->stop[1]);
 	pthread_join(l->keeper, NULL);
+	if (l->grown)
+		pthread_join(l->grower, NULL);
 	close(l->stop[0]);
 	l->keeping = false;
 }

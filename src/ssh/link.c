@@ -233,6 +233,23 @@ prove_now(struct link *l, const struct until *until, struct err *err)
 	    : rc;
 }
 
+/*
+ * With the lock held: a further shell.  To log in for it takes its time, or
+ * does not end, and a shell may come back meanwhile: so that is done beside the
+ * calls that wait, unless there is none to come back.
+ */
+static struct shell *
+one_more(struct link *l, const struct until *until, struct err *err)
+{
+	bool alone = l->busy == 0;
+	struct shell *s = link_more(l, alone, until, err);
+
+	if (s != NULL || alone || err->code != ERR_LIMIT || l->idle != NULL ||
+	    !l->connected || link_full(l) || link_grow(l) == 0)
+		return s;
+	return link_more(l, true, until, err);
+}
+
 /* With the lock held: a shell, waiting for one if there are no more. */
 static struct shell *
 find_shell(struct link *l, const struct until *until, struct err *err)
@@ -253,10 +270,8 @@ find_shell(struct link *l, const struct until *until, struct err *err)
 				return NULL;
 			continue;
 		}
-		/* Who waits for a further login has no use for the shells that
-		 * come back meanwhile. */
 		if (!link_full(l) && !l->connecting) {
-			s = link_more(l, true, until, err);
+			s = one_more(l, until, err);
 			if (s != NULL || err->code != ERR_LIMIT)
 				return s;
 			if (l->idle != NULL)

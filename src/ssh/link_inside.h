@@ -64,8 +64,11 @@ struct link {
 
 	pthread_t keeper;
 	bool keeping;
-	bool brief;  /* for a call or two: no spare shells */
-	int stop[2]; /* pipe; its write end closed: the keeper stops */
+	pthread_t grower; /* logs in once more, and ends */
+	bool grown;       /* there was one; it is to be joined */
+	bool growing;     /* it is at it */
+	bool brief;       /* for a call or two: no spare shells */
+	int stop[2];      /* pipe; its write end closed: the keeper stops */
 	bool ending;
 	struct gate keeper_gate;
 	struct link *next;
@@ -112,6 +115,10 @@ int link_no_shell(const struct link *l, struct err *err);
  * for us, as long as another process has none. */
 bool link_full(const struct link *l);
 
+/* Log in once more, in a thread of its own; 0 if one is at it.  The gate opens
+ * when it ends, with a further shell or without. */
+int link_grow(struct link *l);
+
 /* Did no master have room when it was last asked?  Limits are of other kinds,
  * too. */
 bool link_lacks_room(const struct link *l);
@@ -143,5 +150,8 @@ struct sftp *link_open_sftp(struct link *l, const struct until *until,
 /* Look after the link from now on; end that again (without the lock). */
 void keeper_start(struct link *l);
 void keeper_stop(struct link *l);
+
+/* What a thread of ours does ends at once when the link is to end. */
+struct until keeper_until(const struct link *l);
 
 #endif

@@ -218,6 +218,39 @@ link_open_shell(struct link *l, bool grow, const struct until *until,
 	return s;
 }
 
+static void *
+grow(void *arg)
+{
+	struct link *l = arg;
+	struct until until = keeper_until(l);
+	struct shell *s = NULL;
+	struct err err;
+
+	pthread_mutex_lock(&l->lock);
+	if (!l->ending)
+		s = link_more(l, true, &until, &err);
+	if (s != NULL)
+		link_keep(l, s);
+	l->growing = false;
+	gate_open(&l->gate);
+	pthread_mutex_unlock(&l->lock);
+	return NULL;
+}
+
+int
+link_grow(struct link *l)
+{
+	if (l->growing)
+		return 0;
+	if (!l->keeping || l->ending)
+		return -1;
+	if (l->grown)
+		pthread_join(l->grower, NULL);
+	l->growing = pthread_create(&l->grower, NULL, grow, l) == 0;
+	l->grown = l->growing;
+	return l->growing ? 0 : -1;
+}
+
 struct sftp *
 link_open_sftp(struct link *l, const struct until *until, struct err *err)
 {
