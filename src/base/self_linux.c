@@ -1,6 +1,7 @@
 /* The running program, as Linux tells it. */
 #include <limits.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -22,4 +23,10 @@ self_path(void)
 	if (str_ends(path, GONE) && access(path, F_OK) == -1)
 		n -= (ssize_t)strlen(GONE);
 	return xstrndup(path, (size_t)n);
+}
+
+void
+self_adopt(void)
+{
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }

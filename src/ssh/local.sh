@@ -10,48 +10,48 @@ p=$!
 trap '' INT TERM HUP
 cat >/dev/null
 # A database that is locked holds nothing up.
-[ -z "$2" ] || "$2" leave-local "$1" &
+l=
+[ -z "$2" ] || {
+	"$2" leave-local "$1" &
+	l=$!
+}
 kill $p
 wait $p
 
-# Processes with the directory as their home.  In some kinds of grep an
-# environment ends at its first NUL.
-if printf 'a\000b' | grep -qF b; then
-	at_home() { grep -lF "HOME=$1" /proc/[0-9]*/environ; }
-else
-	at_home() {
-		for f in /proc/[0-9]*/environ; do
-			tr '\000' '\n' <"$f" | grep -qxF "HOME=$1" && echo "$f"
-		done
-	}
-fi
-
-# Those, and what descends from them with another home.
+# All that descends from this shell, to which orphans come; but for the program
+# above, and for what looks.
 family()
 {
-	{
-		at_home "$1" | sed 's|^/proc/\([0-9]*\)/.*|\1 home|'
-		cat /proc/[0-9]*/stat |
-		    sed -n 's/^\([0-9]*\) (.*) [A-Za-z] \([0-9]*\) .*/\1 \2/p'
-	} | awk '
-		$2 == "home" { all[$1]; next }
-		{ parent[$1] = $2 }
+	cat /proc/[0-9]*/stat | sed -n \
+	    's/^\([0-9]*\) (.*) \([A-Za-z]\) \([0-9]*\) .*/\1 \2 \3/p' |
+	    awk -v me=$$ -v other="$l" '
+		{ state[$1] = $2; parent[$1] = $3 }
 		END {
+			getline stat <"/proc/self/stat"
+			split(stat, f, " ")
+			top = f[1]
+			parent[top] = f[4]
+			while (parent[top] != me && parent[top] > 1)
+				top = parent[top]
+			all[me]
 			do {
 				n = 0
 				for (p in parent)
-					if (!(p in all) && parent[p] in all) {
+					if (!(p in all) && parent[p] in all &&
+					    p != top && p != other) {
 						all[p]
 						n++
 					}
 			} while (n > 0)
 			for (p in all)
-				print p
+				if (p != me && state[p] != "Z")
+					print p
 		}'
 }
 
-for s in TERM KILL; do
-	pids=$(family "$1")
+# Who sees others end may start more of them.
+for s in TERM KILL KILL KILL KILL; do
+	pids=$(family)
 	[ -n "$pids" ] || break
 	# shellcheck disable=SC2086
 	kill -$s $pids

@@ -12,7 +12,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pwd.h>
-#include <spawn.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -24,12 +24,11 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/proc.h"
+#include "base/self.h"
 #include "ssh/localhost_inside.h"
 
 #define KEYGEN_MS 10000
 #define STEP_MS 20
-
-extern char **environ;
 
 struct localhost {
 	char *dir;
@@ -123,8 +122,20 @@ write_config(struct localhost *l, struct err *err)
 	return rc;
 }
 
-/* Descriptors of the shell. */
-enum { CHILD_IN, CHILD_OUT };
+/* In the child: the shell, in a session of its own, as some clients end the
+ * server with its whole group. */
+static void
+become_shell(int in, const char *const *argv)
+{
+	int out = open("/dev/null", O_WRONLY);
+
+	if (setsid() == -1 || dup2(in, STDIN_FILENO) == -1 ||
+	    dup2(out, STDOUT_FILENO) == -1)
+		_exit(127);
+	self_adopt();
+	execvp(argv[0], (char *const *)(uintptr_t)argv);
+	_exit(127);
+}
 
 static int
 spawn_sshd(struct localhost *l, const char *sshd, const char *program,
@@ -132,27 +143,21 @@ spawn_sshd(struct localhost *l, const char *sshd, const char *program,
 {
 	const char *argv[] = { "sh", "-c", localhost_text_local, sshd, l->dir,
 		program != NULL ? program : "", NULL };
-	posix_spawn_file_actions_t files;
-	int fds[2], rc;
+	int fds[2], rc = 0;
 
 	if (fs_pipe(fds, err) == -1)
 		return -1;
-	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_adddup2(&files, fds[0], CHILD_IN);
-	posix_spawn_file_actions_addopen(&files, CHILD_OUT, "/dev/null",
-	    O_WRONLY, 0);
-	rc = posix_spawnp(&l->pid, "sh", &files, NULL, (char *const *)argv,
-	    environ);
-	posix_spawn_file_actions_destroy(&files);
-	close(fds[0]);
-	if (rc != 0) {
+	l->pid = fork();
+	if (l->pid == 0)
+		become_shell(fds[0], argv);
+	if (l->pid == -1) {
+		rc = err_sys(err, "cannot start a shell");
 		close(fds[1]);
-		l->pid = -1;
-		errno = rc;
-		return err_sys(err, "cannot start a shell");
+	} else {
+		l->lifeline = fds[1];
 	}
-	l->lifeline = fds[1];
-	return 0;
+	close(fds[0]);
+	return rc;
 }
 
 static bool

@@ -1100,7 +1100,7 @@ def test_a_frozen_host_delays_nobody(new_agent, sshd, new_sshd):
 # --- A host that we bring along ---------------------------------------------
 
 @pytest.mark.parametrize("who, end", [
-    ("me", "input"), ("me", "TERM"), ("me", "KILL"),
+    ("me", "input"), ("me", "TERM"), ("me", "KILL"), ("me", "group"),
     pytest.param("account", "input", marks=needs_root)])
 def test_serve_local(request, home, tag, who, end):
     """Needs no configuration and no root, and leaves nothing behind."""
@@ -1123,6 +1123,9 @@ def test_serve_local(request, home, tag, who, end):
     assert result["sandbox"] == "local" and os.path.isdir(place)
     if end == "input":
         server.close_input()
+    elif end == "group":    # as some clients do
+        assert os.getpgid(server.pid) == server.pid
+        os.killpg(server.pid, signal.SIGKILL)
     else:
         server.signal(getattr(signal, "SIG" + end))
     rsmcp.until("it is gone, with all it started", lambda: not [
@@ -1159,10 +1162,15 @@ def test_serve_local_takes_its_watches_with_it(home, tag, end, busy):
 
 def test_serve_local_ends_what_has_another_home(home, tag):
     server = home.server(args=["serve", "--local"])
-    for command in ("env -i /bin/sleep %s", "HOME=/tmp exec sleep %s"):
+    stubborn = "trap \"\" TERM; while :; do sleep 1; done"
+    commands = ("env -i /bin/sleep %s", "HOME=/tmp exec sleep %s",
+                "env -i sh -c 'sleep %s &'", "env -i setsid -f sleep %s",
+                "env -i sh -c '" + stubborn + "' sh %s",
+                "env -i setsid -f sh -c '" + stubborn + "' sh %s")
+    for command in commands:
         home.ask(server, "exec_bash_background", command=command % tag,
                  watch=False)
-    tag.runs(2)
+    tag.runs(len(commands))
     server.close_input()
     tag.ends(within=END_S)
 
