@@ -120,7 +120,7 @@ known(const struct tool *tool, const json_t *args)
 	json_t *v;
 
 	json_object_foreach ((json_t *)(uintptr_t)args, name, v) {
-		if (args_find(tool->args, name) == NULL) {
+		if (!tool_takes(tool, name)) {
 			not_known(tool, name);
 			return false;
 		}

@@ -12,6 +12,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "base/secret.h"
 #include "cli/diff.h"
 
@@ -96,6 +97,24 @@ check_same(const struct change *c, struct err *err)
 	if (now.cap > 0)
 		secret_wipe(now.data, now.cap);
 	buf_free(&now);
+	return rc;
+}
+
+int
+change_allowed(const struct change *c, struct err *err)
+{
+	char *dir = path_dir(c->path), *above;
+	int rc = 0;
+
+	while (access(dir, F_OK) == -1 && errno == ENOENT &&
+	    strchr(dir, '/') != NULL) {
+		above = path_dir(dir);
+		free(dir);
+		dir = above;
+	}
+	if (access(dir, W_OK) == -1)
+		rc = err_sys(err, "cannot write %s: in %s", c->path, dir);
+	free(dir);
 	return rc;
 }
 

@@ -27,6 +27,9 @@ void change_free(struct change *c);
 bool change_needed(const struct change *c);
 void change_show(const struct change *c);
 
+/* May it be made, as far as that can be seen beforehand? */
+int change_allowed(const struct change *c, struct err *err);
+
 /* Make it.  *backup is the path of the copy, or NULL if there was no file;
  * caller frees. */
 int change_make(const struct change *c, char **backup, struct err *err);

@@ -1,5 +1,6 @@
 /* The doctor's look at this machine. */
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -91,7 +92,9 @@ check_config(json_t *list, const struct config *c, const char *path,
 {
 	char *line = advice_setup(config_file);
 	char *todo = xasprintf("add one: %s", line);
-	bool missing = config_file != NULL && access(config_file, F_OK) == -1;
+	bool missing = config_file != NULL && access(config_file, F_OK) == -1 &&
+	    errno == ENOENT;
+	bool sound = json_array_size(c->problems) == 0;
 	const char *problem;
 	const json_t *v;
 	size_t i;
@@ -109,12 +112,12 @@ check_config(json_t *list, const struct config *c, const char *path,
 		report_add(list, "config", REPORT_WARNING,
 		    "correct or remove it", "%s", json_string_value(v));
 	}
-	if (c->count == 0 && !missing)
+	if (c->count == 0 && (sound || !missing))
 		report_add(list, "config", REPORT_FAILED, todo,
 		    "there is no sandbox, neither in the environment nor in "
 		    "%s",
 		    path != NULL ? path : "a configuration file");
-	else if (json_array_size(c->problems) == 0)
+	else if (sound)
 		report_add(list, "config", REPORT_OK, NULL,
 		    "%zu sandbox%s, %s first", c->count,
 		    c->count == 1 ? "" : "es", c->sandboxes[0].name);

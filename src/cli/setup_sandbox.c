@@ -303,6 +303,8 @@ try_change(const struct setup *s, struct err *err)
 
 	if (rc == 0)
 		rc = add_entry(s, &c, err);
+	if (rc == 0 && !s->dry_run)
+		rc = change_allowed(&c, err);
 	change_free(&c);
 	return rc;
 }

@@ -353,8 +353,9 @@ job_answer_parse(struct job_handle *h, const char *text, bool keyed,
 	if (str_starts(text, "cwd "))
 		return err_set(err, ERR_NOT_FOUND,
 		    "the directory '%.300s' (cwd) does not exist on %s, or "
-		    "may not be entered; nothing was started. Make it by "
-		    "exec_bash (mkdir -p, with cwd '~'), or give another cwd",
+		    "may not be entered; nothing was started. Make it "
+		    "there (mkdir -p, in exec_bash with cwd '~'), or give "
+		    "another cwd",
 		    text + 4, box);
 	if (str_starts(text, "bad "))
 		return err_set(err, ERR_IO, "%s: %.500s; nothing was started",

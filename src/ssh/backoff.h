@@ -13,7 +13,8 @@
 /*
  * The file that remembers failures of this entry.  It is another one as soon
  * as the entry logs in by other means, or its key file is another: what was
- * corrected is tried at once.  Masters are shared by more than that, see
+ * corrected is tried at once.  But nothing is kept of a password or passphrase,
+ * so another one has to wait.  Masters are shared by more than that, see
  * sshconf_name().  Caller frees.
  */
 char *backoff_path(const struct sandbox *sb, const char *runtime_dir);

@@ -309,6 +309,7 @@ save_file(struct capture *c)
 {
 	struct buf tail;
 
+	c->lacking = true;
 	if (c->file_fd != -1)
 		return;
 	open_file(c);
@@ -364,7 +365,9 @@ capture_text(struct capture *c, struct buf *out, size_t max)
 uint64_t
 capture_missing(const struct capture *c)
 {
-	return c->file_wanted ? c->total - c->file_len : 0;
+	if (!c->file_wanted || (c->file_fd == -1 && !c->lacking))
+		return 0;
+	return c->total - c->file_len;
 }
 
 #define LINE_MAX_BYTES ((size_t)400)

@@ -34,6 +34,7 @@ struct capture {
 	const char *stream; /* a file is named then, for this; or NULL */
 	int file_fd;
 	bool file_wanted; /* all of it belongs there */
+	bool lacking;     /* the text is not all of it */
 	uint64_t file_len;
 	uint64_t file_max;
 
@@ -73,7 +74,7 @@ int trailer_parse(const char *text, struct trailer *t);
  * The output as clean text of at most "max" characters: all of it, or head
  * and tail with a line between that says what is missing.  Returns how many
  * characters were left out (0: none; a guess, if they were never kept).
- * Where the text lacks more than escape sequences, all is in the file as well.
+ * Where the text lacks more than colours and the like, all is in the file, too.
  */
 uint64_t capture_text(struct capture *c, struct buf *out, size_t max);
 

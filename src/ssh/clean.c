@@ -26,39 +26,50 @@ skip_csi(const unsigned char *s, size_t len)
 /* Behind ESC ] and the like: a string up to BEL or ESC \, or what there is of
  * it up to another sequence or the end of its line. */
 static size_t
-skip_string(const unsigned char *s, size_t len, bool *whole)
+skip_string(const unsigned char *s, size_t len)
 {
 	size_t i = 0;
 
 	while (i < len && s[i] != '\n' && s[i] != BEL && s[i] != ESC)
 		i++;
-	*whole = true;
 	if (i < len && s[i] == BEL)
 		return i + 1;
 	if (i + 1 < len && s[i] == ESC && s[i + 1] == '\\')
 		return i + 2;
-	*whole = false;
 	return i;
 }
 
-/* An escape sequence at "s" (which is the ESC): its length, and whether it has
- * its end. */
+/* Colours, "erase what is right of here", and modes such as a hidden cursor say
+ * nothing; a cursor that moves may, and so may a string. */
+static bool
+only_looks(const unsigned char *s, size_t len)
+{
+	if (s[len - 1] == 'h' || s[len - 1] == 'l')
+		return s[2] == '?';
+	return s[len - 1] == 'm' || s[len - 1] == 'K';
+}
+
+/* An escape sequence at "s" (which is the ESC): its length, and whether it is
+ * whole, and nobody misses it. */
 static size_t
-skip_escape(const unsigned char *s, size_t len, bool *whole)
+skip_escape(const unsigned char *s, size_t len, bool *harmless)
 {
 	size_t i = 1;
+	bool whole;
 
+	*harmless = false;
 	if (i < len && s[i] == '[') {
 		i = 2 + skip_csi(s + 2, len - 2);
-		*whole = i > 2 && s[i - 1] >= 0x40;
+		*harmless = i > 2 && only_looks(s, i);
 		return i;
 	}
 	if (i < len && s[i] != '\0' && strchr("]PX^_", s[i]) != NULL)
-		return 2 + skip_string(s + 2, len - 2, whole);
+		return 2 + skip_string(s + 2, len - 2);
 	while (i < len && s[i] >= 0x20 && s[i] <= 0x2f)
 		i++;
-	*whole = i < len && s[i] >= 0x30 && s[i] <= 0x7e;
-	return i + *whole;
+	whole = i < len && s[i] >= 0x30 && s[i] <= 0x7e;
+	*harmless = whole && strchr("(=>", s[1]) != NULL;
+	return i + whole;
 }
 
 static bool
@@ -89,7 +100,7 @@ bool
 clean_text(struct buf *out, const char *data, size_t len)
 {
 	const unsigned char *s = (const unsigned char *)data;
-	bool same = true, whole;
+	bool same = true, harmless;
 	size_t i = 0, n;
 
 	/* Behind something that was dropped nothing may follow. */
@@ -101,9 +112,9 @@ clean_text(struct buf *out, const char *data, size_t len)
 		i += n;
 		if (i == len || out->full)
 			break;
-		whole = false;
+		harmless = false;
 		if (s[i] == ESC)
-			i += skip_escape(s + i, len - i, &whole);
+			i += skip_escape(s + i, len - i, &harmless);
 		else if (c1(s + i, len - i))
 			i += 2;
 		else {
@@ -112,7 +123,7 @@ clean_text(struct buf *out, const char *data, size_t len)
 				buf_addc(out, '\n');
 			i++;
 		}
-		same = same && whole;
+		same = same && harmless;
 	}
 	return same && i == len && !out->full;
 }

@@ -299,8 +299,8 @@ no_directory(const struct run *r, struct err *err)
 
 	return err_set(err, ERR_NOT_FOUND,
 	    "the directory '%.300s' (%s) does not exist on %s, or may not be "
-	    "entered; the command was not run. Make it by exec_bash (mkdir -p, "
-	    "with cwd '~'), or %s",
+	    "entered; the command was not run. Make it there (mkdir -p, "
+	    "in exec_bash with cwd '~'), or %s",
 	    r->req->cwd, usual ? "workdir" : "cwd", sb->name,
 	    usual ? "correct \"workdir\" of its entry" : "give another cwd");
 }

@@ -343,8 +343,8 @@ stream_end(struct stream *s, const struct until *until, struct err *err)
 	if (strcmp(t.flag, "cwd") == 0)
 		return err_set(err, ERR_NOT_FOUND,
 		    "the directory '%.300s' (workdir) does not exist on %s, "
-		    "or may not be entered. Make it by exec_bash (mkdir -p, "
-		    "with cwd '~'), or correct \"workdir\" of its entry",
+		    "or may not be entered. Make it there (mkdir -p, "
+		    "in exec_bash with cwd '~'), or correct \"workdir\" of its entry",
 		    link_sandbox(s->link)->workdir,
 		    link_sandbox(s->link)->name);
 	return t.status;

@@ -9,7 +9,8 @@
  * are integers, "yes" is a boolean, and a list or an object may come as JSON
  * text.  Clients add arguments of their own, so unknown ones are ignored.  One
  * that is a slip for a known one is refused, though: who writes "dryrun" must
- * not get the deed in place of the rehearsal.
+ * not get the deed in place of the rehearsal.  So is every unknown one inside
+ * an object, where no client adds any.
  */
 #ifndef TOOLS_ARG_H
 #define TOOLS_ARG_H

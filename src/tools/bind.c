@@ -218,8 +218,27 @@ missing(struct binding *b, const struct arg *a)
 	return -1;
 }
 
+/* Not one of those there are. */
+static int
+no_such(struct binding *b, const char *name)
+{
+	const struct arg *a = b->args;
+	struct buf known;
+
+	buf_init(&known, 512);
+	for (; a->type != ARG_END; a++)
+		buf_addf(&known, "%s%s", known.len > 0 ? ", " : "", a->name);
+	err_set(b->err, ERR_INVALID,
+	    "unknown argument '%s%.*s'; there are %s. Nothing was done",
+	    b->prefix, (int)utf8_cut(name, strlen(name), NAME_SHOWN_MAX), name,
+	    known.data);
+	buf_free(&known);
+	return -1;
+}
+
 /* An argument with a slip in its name is not taken for one that a client adds
- * for itself: the call would go on without it. */
+ * for itself: the call would go on without it.  Inside an object they add
+ * none. */
 static int
 check_names(struct binding *b)
 {
@@ -235,6 +254,8 @@ check_names(struct binding *b)
 			    "unknown argument '%s%s'; did you mean '%s%s'? "
 			    "Nothing was done",
 			    b->prefix, name, b->prefix, meant);
+		if (b->prefix[0] != '\0')
+			return no_such(b, name);
 	}
 	return 0;
 }

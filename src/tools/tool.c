@@ -35,6 +35,13 @@ tool_nearest(const struct tool *const *table, const char *name)
 	return n.best;
 }
 
+bool
+tool_takes(const struct tool *tool, const char *name)
+{
+	return args_find(tool->args, name) != NULL ||
+	    (tool->settled != NULL && strcmp(name, tool->settled) == 0);
+}
+
 /* What was given, without what the tool has settled; a new reference. */
 static json_t *
 without_settled(const struct tool *tool, const json_t *arguments)

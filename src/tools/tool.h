@@ -60,6 +60,9 @@ extern const struct tool *const tool_table[];
 
 const struct tool *tool_find(const struct tool *const *table, const char *name);
 
+/* Has it an argument of this name, or its sister, so that it is ignored? */
+bool tool_takes(const struct tool *tool, const char *name);
+
 /* The name in the table most like "name", or NULL if none is near. */
 const char *tool_nearest(const struct tool *const *table, const char *name);
 

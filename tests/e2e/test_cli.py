@@ -246,11 +246,20 @@ def test_call_hands_arguments_over(run, args, refusal):
      "exec_bash has no argument 'foo'; it takes command, cwd, "),
     ("get_server_info", ["foo=1", "bar=1"],
      "get_server_info has no argument 'foo'; it takes none"),
+    ("exec_bash", ["watch=true"], "exec_bash has no argument 'watch'; "),
 ])
 def test_call_with_an_argument_that_is_none(run, tool, args, complaint):
     ended = run("call", tool, *args)
     assert (ended.returncode, ended.stdout) == (USAGE, "")
     assert complaint in ended.stderr
+
+
+def test_call_takes_what_the_tool_has_settled(run):
+    """A call that an agent made can be repeated by hand."""
+    ended = run("call", "exec_bash_background_watch", "command=ls",
+                "watch=true")
+    assert ended.returncode == FAILED
+    assert "no sandboxes are configured" in ended.stdout + ended.stderr
 
 
 def test_call_gives_what_an_agent_gets(run, start):

@@ -290,7 +290,7 @@ def test_a_workdir_that_is_not_there(home, sshd, setup):
     assert "box answers and runs commands." in out
     assert "Its workdir ~/my work/a does not exist there" in out
     error = home.call("exec_bash", command="true")["error"]
-    assert "mkdir -p, with cwd '~'" in error and '"workdir" of its' in error
+    assert "mkdir -p, in exec_bash with cwd '~'" in error and '"workdir" of its' in error
     assert "or give another cwd" in home.call(
         "exec_bash", command="true", cwd="/gone")["error"]
     assert not (sshd.home / "my work").exists()
@@ -366,6 +366,19 @@ def test_a_file_that_cannot_be_changed_is_said_first(home, sshd, setup):
     assert terminal.ends() == 1
     assert "not valid JSON" in terminal.said
     assert "Which machine" not in terminal.said
+
+
+def test_a_place_where_nothing_can_be_made_is_said_first(home, account):
+    program = shutil.copy(rsmcp.SERVER, account.home / "program")
+    done = subprocess.run(
+        [program, "setup", "--host", "127.0.0.1:1", "--config",
+         "/etc/no/such/file"], cwd="/", env=rsmcp.environment(account.home),
+        user=account.name, group=account.name, extra_groups=[],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == 1, done
+    assert "cannot write /etc/no/such/file" in done.stderr
+    assert "Permission denied" in done.stderr
+    assert "Logging in" not in done.stdout
 
 
 def test_one_that_does_not_answer_is_not_added(home, setup):

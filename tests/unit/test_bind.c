@@ -193,8 +193,26 @@ unknown_arguments_are_ignored(void **state)
 	v = accepted(
 	    "{\"nonsense\":[1,{}],\"Post1\":\"x\",\"\":0,\"port\":80}");
 	assert_int_equal(v->port, 80);
-	v = accepted("{\"slurm\":{\"partition\":\"p\",\"what\":5}}");
-	assert_string_equal(v->slurm.partition, "p");
+}
+
+/* A client adds none there. */
+static void
+unknown_arguments_in_objects_are_refused(void **state)
+{
+	char *json, *shown;
+
+	(void)state;
+	assert_string_equal(
+	    refused("{\"slurm\":{\"partition\":\"p\",\"queue\":5}}"),
+	    "unknown argument 'slurm.queue'; there are partition, nodes, hours, "
+	    "qos, exclusive, password, modules, license. Nothing was done");
+	accepted("{\"slurm\":{\"partition\":\"p\",\"queue\":null}}");
+	/* However long it is. */
+	json = repeated("{\"slurm\":{\"", "\xc3\xa4", 100000, "\":1}}");
+	shown = repeated("'slurm.", "\xc3\xa4", 20, "'; there are");
+	says(refused(json), shown);
+	free(json);
+	free(shown);
 }
 
 static void
@@ -223,7 +241,9 @@ slips_in_objects_are_refused(void **state)
 	    sentence);
 	assert_string_equal(
 	    refused("{\"slurm\":\"{\\\"partitoin\\\":\\\"p\\\"}\"}"), sentence);
-	accepted("{\"slurm\":{\"partition\":\"p\",\"greetin\":1}}");
+	/* One of another table is not meant. */
+	says(refused("{\"slurm\":{\"partition\":\"p\",\"greetin\":1}}"),
+	    "'slurm.greetin'; there are");
 }
 
 static void
@@ -246,23 +266,34 @@ a_slip_that_is_null_is_absent(void **state)
 static void
 what_is_not_known_is_named_beside_what_is_missing(void **state)
 {
+	struct needed {
+		const char *place;
+	};
+	static const struct arg args[] = {
+		{ .name = "place",
+		    .offset = offsetof(struct needed, place),
+		    .type = ARG_STRING,
+		    .required = true,
+		    .help = "Where." },
+		{ 0 },
+	};
+	size_t size = sizeof(struct needed);
 	char *json, *shown;
 
 	(void)state;
-	assert_string_equal(refused("{\"slurm\":{\"queue\":\"p\"}}"),
-	    "argument 'slurm.partition' is missing; it must be a string: "
-	    "Partition to use. 'slurm.queue' is not known to this tool");
-	says(refused(
-	         "{\"slurm\":{\"a\":1,\"b\":2,\"c\":null,\"qos\":\"low\"}}"),
-	    " Partition to use. 'slurm.a', 'slurm.b' are not known to this "
-	    "tool");
-	says(refused("{\"slurm\":{\"a\":1,\"b\":2,\"c\":3,\"d\":4,\"e\":5}}"),
-	    "'slurm.a', 'slurm.b', 'slurm.c' and 2 more are not known");
+	assert_string_equal(refused_by(args, size, "{\"queue\":\"p\"}"),
+	    "argument 'place' is missing; it must be a string: Where. 'queue' "
+	    "is not known to this tool");
+	says(refused_by(args, size, "{\"a\":1,\"b\":2,\"c\":null}"),
+	    " Where. 'a', 'b' are not known to this tool");
+	says(refused_by(args, size,
+	         "{\"a\":1,\"b\":2,\"c\":3,\"d\":4,\"e\":5}"),
+	    "'a', 'b', 'c' and 2 more are not known");
 	says_not(refused("{\"queue\":\"p\",\"slurm\":{}}"), "not known");
 	/* However long it is. */
-	json = repeated("{\"slurm\":{\"", "\xc3\xa4", 100000, "\":1}}");
-	shown = repeated("use. 'slurm.", "\xc3\xa4", 20, "' is not known");
-	says(refused(json), shown);
+	json = repeated("{\"", "\xc3\xa4", 100000, "\":1}");
+	shown = repeated("Where. '", "\xc3\xa4", 20, "' is not known");
+	says(refused_by(args, size, json), shown);
 	free(json);
 	free(shown);
 }
@@ -1072,6 +1103,7 @@ main(void)
 		TEST(no_arguments_at_all_are_fine),
 		TEST(a_tool_without_a_table_takes_anything),
 		TEST(unknown_arguments_are_ignored),
+		TEST(unknown_arguments_in_objects_are_refused),
 		TEST(slips_are_refused),
 		TEST(slips_in_objects_are_refused),
 		TEST(a_slip_comes_before_what_is_wrong_or_missing),

@@ -711,9 +711,26 @@ a_file_that_could_not_be_made_is_not_made_later(void **state)
 	assert_int_equal(c.file_fd, -1);
 	assert_int_equal(access(inner, F_OK), -1);
 	assert_false(in_file());
+	shown(20);
 	assert_int_equal(capture_missing(&c), c.total);
 	free(sub);
 	free(inner);
+}
+
+static void
+a_text_that_is_whole_lacks_nothing_for_want_of_a_file(void **state)
+{
+	int i;
+
+	(void)state;
+	again(1000, "/nonexistent/out", 100000);
+	for (i = 0; i < 60; i++)
+		add("\x1b[1mx\x1b[0m..........\n"); /* 20 bytes, 12 to see */
+	assert_true(c.file_wanted);
+	assert_null(strstr(shown(1000), "left out"));
+	assert_int_equal(capture_missing(&c), 0);
+	shown(100);
+	assert_int_equal(capture_missing(&c), c.total);
 }
 
 static void
@@ -726,8 +743,8 @@ a_full_disk_costs_the_file_and_nothing_else(void **state)
 	again(KEEP, file, 100000);
 	add_numbered(5000, 13);
 	assert_int_equal(c.total, 5001);
-	assert_int_equal(capture_missing(&c), 5001);
 	assert_int_equal(shown(20)[0], nth(0));
+	assert_int_equal(capture_missing(&c), 5001);
 	unlink(file);
 }
 
@@ -857,6 +874,7 @@ main(void)
 		TEST(a_file_that_is_there_already_is_left_alone),
 		TEST(what_is_no_plain_text_goes_to_the_file),
 		TEST(a_file_that_could_not_be_made_is_not_made_later),
+		TEST(a_text_that_is_whole_lacks_nothing_for_want_of_a_file),
 		TEST(a_full_disk_costs_the_file_and_nothing_else),
 		TEST(the_last_line_is_the_last_with_something_on_it),
 		TEST(the_last_line_may_cross_the_border_of_head_and_tail),

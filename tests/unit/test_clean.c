@@ -306,8 +306,7 @@ what_is_lost_is_told(void **state)
 	assert_true(same(BYTES("")));
 	assert_true(same(BYTES("plain\ttext \xe2\x98\x83\n")));
 	assert_true(same(BYTES("\x1b[1;31mred\x1b[0m \x1b(B\x1b=\x1b[K")));
-	assert_true(same(BYTES("\x1b]0;title\x07x\x1b]8;;u\x1b\\y")));
-	assert_true(same(BYTES("\x1bPq\x1b\\")));
+	assert_true(same(BYTES("\x1b[?25lx\x1b[?25h\x1b>")));
 
 	assert_false(same(BYTES("a\r\n")));
 	assert_false(same(BYTES("a\rb")));
@@ -318,6 +317,15 @@ what_is_lost_is_told(void **state)
 	assert_false(same(BYTES("\xc2\x85")));
 	assert_false(same(BYTES("\xff")));
 	assert_false(same(BYTES("x\xc3")));
+	/* A number that was written over, a link, a word. */
+	assert_false(same(BYTES("50%\x1b[4D80%")));
+	assert_false(same(BYTES("\x1b[2J")));
+	assert_false(same(BYTES("\x1b[4h")));
+	assert_false(same(BYTES("\x1b]0;title\x07x")));
+	assert_false(same(BYTES("\x1b]8;;u\x1b\\y")));
+	assert_false(same(BYTES("\x1bPq\x1b\\")));
+	assert_false(same(BYTES("\x1b"
+	                        "7")));
 	/* No whole sequences: words may go with them. */
 	assert_false(same(BYTES("\x1b")));
 	assert_false(same(BYTES("\x1b[")));

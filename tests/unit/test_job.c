@@ -316,7 +316,7 @@ answers_of_a_start(void **state)
 	job_handle_free(&h);
 	assert_int_equal(job_answer_parse(&h, "cwd /x", true, "box", &err), -1);
 	assert_non_null(strstr(err.msg, "'/x' (cwd) does not exist on box"));
-	says(err.msg, "Make it by exec_bash (mkdir -p, with cwd '~')");
+	says(err.msg, "Make it there (mkdir -p, in exec_bash with cwd '~')");
 	assert_int_equal(job_answer_parse(&h, "stale", true, "box", &err), -1);
 	says(err.msg, "; call again");
 	assert_int_equal(job_answer_parse(&h, "bad full", true, "box", &err),
