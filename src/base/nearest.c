@@ -39,6 +39,14 @@ fold(char *out, const char *name)
 	return 0;
 }
 
+bool
+nearest_same(const char *a, const char *b)
+{
+	char x[LEN_MAX + 1], y[LEN_MAX + 1];
+
+	return fold(x, a) == 0 && fold(y, b) == 0 && strcmp(x, y) == 0;
+}
+
 /* Does the known name go on with another word, where the given one ends? */
 static bool
 goes_on(const char *known, const char *given)

@@ -9,6 +9,8 @@
 #ifndef BASE_NEAREST_H
 #define BASE_NEAREST_H
 
+#include <stdbool.h>
+
 /* How much a name may differ from the one that was meant; case, '-' and '_'
  * never count. */
 enum nearest_most {
@@ -19,6 +21,9 @@ enum nearest_most {
 	/* Likely meant, where nothing hangs on it: up to three letters. */
 	NEAREST_GUESS,
 };
+
+/* Are they the same, but for case, '-' and '_'? */
+bool nearest_same(const char *a, const char *b);
 
 struct nearest {
 	const char *best; /* the first of those that are equally near */

@@ -45,12 +45,53 @@ args_find(const struct arg *args, const char *name)
 	return NULL;
 }
 
+/* What other programs call what we have by another name.  Left out without a
+ * word, these make another call of it: on another machine, say. */
+static const struct {
+	const char *other, *ours;
+} names[] = {
+	{ "background", "on_timeout" },
+	{ "directory", "cwd" },
+	{ "host", "sandbox_name" },
+	{ "job_name", "session_name" },
+	{ "job_name", "tmux_session" },
+	{ "machine", "sandbox_name" },
+	{ "name", "session_name" },
+	{ "name", "tmux_session" },
+	{ "run_in_background", "on_timeout" },
+	{ "server", "sandbox_name" },
+	{ "session_name", "tmux_session" },
+	{ "timeout_ms", "timeout" },
+	{ "timeout_s", "timeout" },
+	{ "timeout_sec", "timeout_s" },
+	{ "timeout_seconds", "timeout" },
+	{ "timeout_seconds", "timeout_s" },
+	{ "workdir", "cwd" },
+	{ "working_dir", "cwd" },
+	{ "working_directory", "cwd" },
+};
+
+static const struct arg *
+find_other(const struct arg *args, const char *name)
+{
+	const struct arg *a = NULL;
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]) && a == NULL; i++) {
+		if (nearest_same(names[i].other, name))
+			a = args_find(args, names[i].ours);
+	}
+	return a;
+}
+
 const char *
 args_nearest(const struct arg *args, const char *name)
 {
-	const struct arg *a;
+	const struct arg *a = find_other(args, name);
 	struct nearest n;
 
+	if (a != NULL)
+		return a->name;
 	nearest_init(&n, name, NEAREST_SLIP);
 	for (a = args; a != NULL && a->type != ARG_END; a++)
 		nearest_try(&n, a->name);

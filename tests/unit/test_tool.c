@@ -495,7 +495,8 @@ what_clients_add_is_ignored(void **state)
 		"wait_for_previous", "waitForPreviousTools", "workspace",
 		"conversation_id", "request_id", "call_id", "random_string",
 		"random", "dummy", "_", "", "foo", "kwargs", "parameters",
-		"toolSummary", "toolAction", "isBackground" };
+		"toolSummary", "toolAction", "isBackground", "sessionId",
+		"action", "chatInput", "toolCallId", "tool" };
 	const struct tool *const *t;
 	size_t i;
 
@@ -537,6 +538,32 @@ check_slip(const struct tool *tool, const char *slip, const char *meant)
 	if (strcmp(words, expected) != 0)
 		fail_msg("%s: '%s' for '%s': %s", tool->name, slip, meant,
 		    words);
+}
+
+/* Left out without a word, it would be another call. */
+static void
+what_others_call_it_is_refused(void **state)
+{
+	static const char *const rows[][3] = {
+		{ "exec_bash", "workdir", "cwd" },
+		{ "exec_bash", "WorkingDirectory", "cwd" },
+		{ "exec_bash", "host", "sandbox_name" },
+		{ "exec_bash", "timeout_seconds", "timeout_s" },
+		{ "exec_bash", "run_in_background", "on_timeout" },
+		{ "exec_bash_background", "name", "session_name" },
+		{ "check_background_task", "session_name", "tmux_session" },
+		{ "stop_background_task", "job-name", "tmux_session" },
+		{ "remote_bash", "timeoutMs", "timeout" },
+		{ "sync_local_to_remote", "server", "sandbox_name" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		check_slip(tool_find(tool_table, rows[i][0]), rows[i][1],
+		    rows[i][2]);
+	/* A tool that has nothing of the kind. */
+	is_not_refused(tool_find(tool_table, "get_server_info"), "host");
 }
 
 /* "name" with each '_' replaced, or gone if "by" is NUL. */
@@ -765,6 +792,7 @@ main(void)
 		cmocka_unit_test(what_the_earlier_servers_take_is_known),
 		cmocka_unit_test(what_clients_add_is_ignored),
 		cmocka_unit_test(no_argument_is_taken_for_a_slip),
+		cmocka_unit_test(what_others_call_it_is_refused),
 		cmocka_unit_test(a_slip_in_any_argument_is_refused),
 		cmocka_unit_test(what_cost_a_user_files_is_refused),
 		cmocka_unit_test(what_a_tool_has_settled_is_ignored),
