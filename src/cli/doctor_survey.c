@@ -18,8 +18,8 @@
 #define DISK_NONE_MB 16
 
 static const char sessions_todo[] =
-    "raise MaxSessions in /etc/ssh/sshd_config there (10 is its default) and "
-    "reload sshd";
+    "raise MaxSessions in /etc/ssh/sshd_config there (10 is its default), "
+    "reload sshd, and run: remote-sandbox-mcp disconnect";
 
 static void
 check_sessions(struct visit *v)

@@ -25,6 +25,7 @@ extern const struct command command_sync;
 extern const struct command command_completion;
 extern const struct command command_daemon;
 extern const struct command command_demo;
+extern const struct command command_disconnect;
 extern const struct command command_doctor;
 extern const struct command command_events;
 extern const struct command command_leave_local;
@@ -39,6 +40,7 @@ const struct command *const command_table[] = {
 	&command_serve,
 	&command_setup,
 	&command_doctor,
+	&command_disconnect,
 	&command_tools,
 	&command_call,
 	&command_sync,

@@ -242,6 +242,28 @@ master_retire(const struct master *m)
 	unlink(m->path);
 }
 
+int
+master_leave(const struct sandbox *sb, const struct until *until)
+{
+	struct err err;
+	char *dir = dirs_runtime(&err), name[17];
+	int i, count = 0;
+
+	sshconf_name(sb, name);
+	for (i = 0; dir != NULL && i < MASTERS_MAX; i++) {
+		struct master m = { .path =
+			                xasprintf("%s/%s.%d", dir, name, i) };
+
+		if (alive(&m, until, &err) == 0) {
+			master_retire(&m);
+			count++;
+		}
+		master_free(&m);
+	}
+	free(dir);
+	return count;
+}
+
 void
 master_end(const struct master *m)
 {

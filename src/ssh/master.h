@@ -55,6 +55,9 @@ bool master_wanted(const struct master *m);
  * left alone. */
 void master_retire(const struct master *m);
 
+/* The same for all that are kept of a sandbox; how many there were. */
+int master_leave(const struct sandbox *sb, const struct until *until);
+
 /* End it, with its sessions and its files. */
 void master_end(const struct master *m);
 

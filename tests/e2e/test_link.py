@@ -347,6 +347,30 @@ def test_a_master_in_the_place_of_another_is_left_alone(new_agent, sshd,
     assert sshd.logins_ever() == 2
 
 
+def test_logins_are_let_go(new_agent, sshd, home):
+    """What comes next logs in anew; what runs goes on."""
+    entry = sshd.entry()
+    agent = new_agent(entry)
+
+    def disconnect(*args):
+        done = home.command("disconnect", *args, entries=[entry])
+        return done.returncode, done.stdout + done.stderr
+
+    assert disconnect() == (0, "box: no login was kept\n")
+    call = agent.begin("echo begun; sleep 2; echo end", token="t1")
+    rsmcp.until("it runs", lambda: agent.progress.get("t1"))
+    assert disconnect("box") == (
+        0, "box: 1 login let go; the next use logs in anew\n")
+    assert disconnect() == (0, "box: no login was kept\n")
+    assert home.call("exec_bash", [entry], command="echo hi")["stdout"] == \
+        "hi\n"
+    assert sshd.logins_ever() == 2
+    assert agent.end(call)["stdout"] == "begun\nend\n"
+    assert agent.good("echo on") == "on\n"
+    status, said = disconnect("nosuch")
+    assert status == 1 and "unknown sandbox 'nosuch'" in said
+
+
 def test_a_server_that_is_busy_lets_another_in(new_agent, new_sshd):
     """It has all sessions, and always more calls than it can serve."""
     server = new_sshd("MaxSessions 1")
