@@ -133,6 +133,33 @@ sftp_break(struct sftp *s)
 	}
 }
 
+/* Whatever it says; false at its end. */
+static bool
+drop_some(int fd)
+{
+	char chunk[4096];
+	ssize_t n = read(fd, chunk, sizeof(chunk));
+
+	return n > 0 || (n == -1 && (errno == EAGAIN || errno == EINTR));
+}
+
+void
+sftp_finish(struct sftp *s, const struct until *until)
+{
+	struct pollfd p = { .fd = s->ch.out, .events = POLLIN };
+	struct mux_msg msg = { 0 };
+	struct err err;
+
+	sftp_break(s);
+	channel_close_in(&s->ch);
+	while (until_poll(until, &p, 1, &err) == 0 && drop_some(s->ch.out))
+		;
+	/* Its output may end before it does. */
+	while (msg.type != MUX_EXIT &&
+	    mux_read(&s->ch.mux, &msg, until, &err) == 0)
+		;
+}
+
 void
 sftp_end(struct sftp *s, sftp_done *done, void *data)
 {

@@ -72,6 +72,9 @@ int sftp_turn(struct sftp *s, const struct until *until, struct err *err);
 /* Give up: all who wait get their failure now. */
 void sftp_break(struct sftp *s);
 bool sftp_broken(const struct sftp *s);
+/* The same, and wait until the server is at its end as well: until then it goes
+ * on with what it has been asked. */
+void sftp_finish(struct sftp *s, const struct until *until);
 /* Until all replies came. */
 int sftp_drain(struct sftp *s, const struct until *until, struct err *err);
 

@@ -19,7 +19,7 @@
 #define ABANDONED_S 60
 #define ABANDONED_PART_S 86400
 
-#define CLEAN_MS 2000
+#define CLEAN_MS 5000
 
 /* One request about one entry. */
 struct request {
@@ -360,27 +360,37 @@ do_all(struct up *u, struct err *err)
 	return do_levels(u, is_dir_meta, false, err);
 }
 
-/* Whoever cancelled has no session left, but the link may well be there. */
+/* Whoever cancelled has no session left, but the link may well be there.  The
+ * session makes what it was asked for before it comes to its end. */
 static void
-clean_orphans(struct up *u, bool alive)
+clean_orphans(struct up *u)
 {
 	struct until soon = until_in(CLEAN_MS);
-	struct sftp *s = NULL;
-	struct left_over *l;
+	const struct left_over *l;
+	struct sftp *s;
 	struct err err;
 
-	if (u->orphans != NULL && alive)
-		s = link_sftp(u->r->link, &soon, &err);
+	sftp_finish(u->s, &soon);
+	soon = until_in(CLEAN_MS);
+	s = link_sftp(u->r->link, &soon, &err);
+	if (s == NULL)
+		return;
+	for (l = u->orphans; l != NULL; l = l->next)
+		sftp_path(s, SFTP_REMOVE, l->path, sftpup_ignore, NULL);
+	sftp_drain(s, &soon, &err);
+	sftp_free(s);
+}
+
+static void
+drop_orphans(struct up *u)
+{
+	struct left_over *l;
+
 	while ((l = u->orphans) != NULL) {
 		u->orphans = l->next;
-		if (s != NULL)
-			sftp_path(s, SFTP_REMOVE, l->path, sftpup_ignore, NULL);
 		free(l->path);
 		free(l);
 	}
-	if (s != NULL)
-		sftp_drain(s, &soon, &err);
-	sftp_free(s);
 }
 
 int
@@ -402,7 +412,9 @@ sftp_upload(struct run *r, struct err *err)
 	if (rc == -1)
 		sftp_break(u->s);
 	sftpup_drop(u);
-	clean_orphans(u, alive);
+	if (u->orphans != NULL && alive)
+		clean_orphans(u);
+	drop_orphans(u);
 	free(u->chunk);
 	free(u);
 	return rc;

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import time
 import pytest
 
 import rsmcp
+import sshd as ssh_servers
 from rsmcp import SLOW
 from sshd import ROOT
 from test_sync import BOTH, LARGE, NS, Syncer, small_tree
@@ -631,6 +633,28 @@ def test_a_cancelled_upload_leaves_nothing(box):
     rsmcp.until("it has begun", lambda: box.there.exists() and
                 list(box.there.iterdir()))
     box.agent.cancel(call)
+    rsmcp.until("nothing of it is left", lambda: not parts(box.there))
+
+
+def test_a_cancelled_upload_that_is_slow_leaves_nothing(box):
+    """The server still makes files for which it was asked before."""
+    for n in range(60):
+        write(box.here / ("f%d" % n), os.urandom(1 << 20))
+    box.agent.run(None, tool="list_sandboxes")
+    call = begin(box, "up")
+    rsmcp.until("it has begun", lambda: box.there.exists() and
+                list(box.there.iterdir()))
+    slow = [pid for pid in box.server.servers()
+            if not list(ssh_servers.descendants(pid))]
+    for pid in slow:
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(0.5)     # meanwhile it is asked for more
+    box.agent.cancel(call)
+    time.sleep(1)
+    for pid in slow:
+        os.kill(pid, signal.SIGCONT)
+    rsmcp.until("it is at its end",
+                lambda: all(rsmcp.gone(pid) for pid in slow))
     rsmcp.until("nothing of it is left", lambda: not parts(box.there))
 
 
