@@ -1,8 +1,10 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -21,6 +23,7 @@ static const char *const words[] = {
 };
 
 static atomic_int shown = LOG_LEVEL_WARN;
+static atomic_bool dated;
 
 void
 log_init(const char *level)
@@ -33,6 +36,12 @@ log_init(const char *level)
 			found = i;
 	}
 	atomic_store(&shown, found);
+}
+
+void
+log_dated(void)
+{
+	atomic_store(&dated, true);
 }
 
 /* What is logged may come from elsewhere: it must not start a line of its own
@@ -64,6 +73,16 @@ format(char *out, size_t size, const char *fmt, va_list ap)
 	return len + strlen("...");
 }
 
+static size_t
+date(char *out, size_t size)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	localtime_r(&now, &tm);
+	return strftime(out, size, "%Y-%m-%d %H:%M:%S ", &tm);
+}
+
 static void __attribute__((format(printf, 2, 0)))
 put(enum log_level level, const char *fmt, va_list ap)
 {
@@ -74,7 +93,8 @@ put(enum log_level level, const char *fmt, va_list ap)
 
 	if ((int)level > atomic_load(&shown))
 		return;
-	start = (size_t)snprintf(line, sizeof(line),
+	start = atomic_load(&dated) ? date(line, sizeof(line)) : 0;
+	start += (size_t)snprintf(line + start, sizeof(line) - start,
 	    "remote-sandbox-mcp: %s: ", words[level]);
 	len = start + format(line + start, sizeof(line) - 1 - start, fmt, ap);
 	line[len++] = '\n';

@@ -16,6 +16,9 @@ enum log_level {
 /* Set the level from a word, any case; NULL or an unknown one means "warn". */
 void log_init(const char *level);
 
+/* From now on each line begins with its time, for those that go to a file. */
+void log_dated(void);
+
 void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

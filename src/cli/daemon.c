@@ -49,6 +49,7 @@ work(const char *config_path, int64_t sleep_s)
 		.cancel_fd = cli_signal_fd() };
 	struct err err;
 
+	log_dated();
 	config_forget_env();
 	if (config_path[0] != '\0')
 		keep_use_file(config_path);

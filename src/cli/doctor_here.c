@@ -112,7 +112,7 @@ check_config(json_t *list, const struct config *c, const char *path,
 		report_add(list, "config", REPORT_WARNING,
 		    "correct or remove it", "%s", json_string_value(v));
 	}
-	if (c->count == 0 && (sound || !missing))
+	if (c->count == 0 && sound)
 		report_add(list, "config", REPORT_FAILED, todo,
 		    "there is no sandbox, neither in the environment nor in "
 		    "%s",

@@ -2,6 +2,7 @@
  * remote-sandbox-mcp: the entry.  Without arguments it is an MCP server on
  * stdio; with them, a person's way to the same tools.
  */
+#include <errno.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -121,7 +122,9 @@ finish(int status)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
-	log_error("cannot write to standard output");
+	/* As in "tools | head", which has what it wanted. */
+	if (errno != EPIPE)
+		log_error("cannot write to standard output");
 	return status == EXIT_OK ? EXIT_FAILED : status;
 }
 

@@ -120,6 +120,8 @@ setup_test(const struct setup *s, struct err *err)
 		return 0;
 	if (s->ask) {
 		printf("That did not work: %s\n", err->msg);
+		printf("A user, a key file or a password command can be given "
+		       "as options: remote-sandbox-mcp help setup\n");
 		err_set(err, ERR_CANCELLED, "the sandbox was not added");
 		return setup_yes(s, "Keep it nevertheless?", false) ? 0 : -1;
 	}

@@ -452,7 +452,14 @@ explain_failure(struct attempt *a, struct buf *said, const struct until *until,
 	}
 	add_remembered(a, said, until);
 	add_agent(a->sb, said);
-	return explain_login(a->sb, said->data, err);
+	explain_login(a->sb, said->data, err);
+	if (login_trouble(err) == LOGIN_KEY_OPEN && a->sb->key_file != NULL &&
+	    str_ends(a->sb->key_file, ".pub"))
+		err_set(err, ERR_DENIED,
+		    "key_file of %s, %s, is the public half of a key; name the "
+		    "file without .pub",
+		    a->sb->name, a->sb->key_file);
+	return -1;
 }
 
 /* A login that ended without success. */

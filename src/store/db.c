@@ -503,8 +503,9 @@ rename_aside(const char *path, struct err *err)
 	}
 	if (n != -1) {
 		text = xasprintf("the database %s was broken; it is kept as %s "
-		                 "and a new one was begun, so transfers before "
-		                 "that are not known any more",
+		                 "and a new one was begun, so transfers and "
+		                 "watches before that are not known any more: "
+		                 "jobs run on, but nobody looks after them",
 		    path, to);
 		note(text);
 		free(text);

@@ -1,11 +1,14 @@
 /* Notifications by notify-send of libnotify. */
 #include "watch/desktop.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/env.h"
+#include "base/mem.h"
 #include "base/proc.h"
 
 /*
@@ -29,6 +32,20 @@ add_plain(struct buf *out, const char *s)
 	}
 }
 
+/* Is there a session to tell it to, or one that may be started? */
+static bool
+has_session(const struct env *e)
+{
+	const char *dir = env_get(e, "XDG_RUNTIME_DIR");
+	char *bus = xasprintf("%s/bus", dir != NULL ? dir : "/nonexistent");
+	bool there = access(bus, F_OK) == 0 ||
+	    env_get(e, "DBUS_SESSION_BUS_ADDRESS") != NULL ||
+	    env_get(e, "DISPLAY") != NULL;
+
+	free(bus);
+	return there;
+}
+
 static int
 run(const char *const *argv, const struct until *until, struct err *err)
 {
@@ -40,7 +57,10 @@ run(const char *const *argv, const struct until *until, struct err *err)
 	env_init(&env);
 	env_session(&env);
 	req.env = (const char *const *)env.list;
-	rc = proc_run(&req, &res, until, err);
+	if (has_session(&env))
+		rc = proc_run(&req, &res, until, err);
+	else
+		rc = err_set(err, ERR_NOT_FOUND, "there is no desktop session");
 	env_free(&env);
 	if (rc == -1)
 		return -1;

@@ -343,6 +343,15 @@ PRINTING = [["help"], ["version"], ["tools"], ["tools", "get_server_info"],
             ["call", "get_server_info", "--json"], ["call", "-h"]]
 
 
+def test_who_reads_no_more_has_enough(run):
+    """As in "tools | head"."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = run("tools", "--mdoc", stdout=writer)
+    os.close(writer)
+    assert (ended.returncode, ended.stderr) == (FAILED, "")
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"),
                     reason="there is no /dev/full")
 @pytest.mark.parametrize("args", PRINTING, ids=" ".join)

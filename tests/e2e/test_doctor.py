@@ -270,6 +270,11 @@ def test_key_file_that_others_can_read(home, sshd, doctor):
     doctor(sshd.entry()).line("login", "ok")
 
 
+def test_key_file_that_is_the_public_half(sshd, doctor):
+    doctor(sshd.entry(key_file="%s.pub" % sshd.key)).failed(
+        "login", "is the public half of a key", "do what it says")
+
+
 def test_key_with_a_passphrase(sshd, doctor, tmp_path):
     key = ssh_servers.keygen(tmp_path / "shut", passphrase="sesame")
     entry = sshd.entry(key_file=str(key))

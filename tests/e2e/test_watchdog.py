@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import plistlib
+import re
 import shutil
 import signal
 import sqlite3
@@ -737,6 +738,15 @@ def desktop(home, bus):
     daemon.terminate()
     daemon.wait()
     daemon.stdout.close()
+
+
+def test_where_there_is_no_desktop_it_is_not_tried_again(home, sshd):
+    watch(home, sshd.entry(), "exit 3", interval_s=5)
+    log = until("it is given up", lambda: re.search(
+        r"^(.*) remote-sandbox-mcp: warn: event 1 to desktop: there is no "
+        r"desktop session \(given up\)$",
+        home.command("watchdog", "logs").stdout, re.M))
+    time.strptime(log[1], "%Y-%m-%d %H:%M:%S")
 
 
 def test_a_notification_on_the_desktop(home, sshd, desktop):
