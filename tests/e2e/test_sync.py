@@ -242,6 +242,28 @@ def test_excludes(syncer, direction):
 
 
 @BOTH
+@pytest.mark.parametrize("pattern, stay", [
+    ("build", {"build", "a/build", "b/build"}),
+    ("build/", {"build", "a/build"}),
+    ("/build", {"build"}),
+    ("./build", {"build"}),
+    ("**/build", {"build", "a/build", "b/build"}),
+    ("a/build/", {"a/build"}),
+])
+def test_slashes_in_patterns(syncer, direction, pattern, stay):
+    """As git and rsync understand them: at any depth, or at the top."""
+    source, target = syncer.way(direction)
+    write(source / "new", "1")
+    write(source / "a/new", "1")
+    for name in ("build/x", "a/build/x", "b/build"):
+        write(target / name, "old")
+    syncer.good(direction, excludes=[pattern], delete_extras=True,
+                confirm_delete=True)
+    assert {name for name in ("build", "a/build", "b/build")
+            if (target / name).exists()} == stay
+
+
+@BOTH
 def test_gitignore(syncer, direction):
     source, target = syncer.way(direction)
     target.mkdir(exist_ok=True)
