@@ -104,10 +104,22 @@ note_outside(struct run *r)
 	}
 }
 
+/* Files that arrived are in place, and pieces of big ones are kept. */
+static void
+tell_to_go_on(struct err *err)
+{
+	struct err was = *err;
+
+	err_set(err, was.code,
+	    "%s; the same sync again goes on where it stopped", was.msg);
+}
+
 static int
 do_plan(struct run *r, bool up, struct err *err)
 {
+	unsigned losses = link_losses(r->link);
 	int rc = link_ways(r->link, r->until, err);
+	bool lost;
 
 	if (rc == -1)
 		return -1;
@@ -120,6 +132,11 @@ do_plan(struct run *r, bool up, struct err *err)
 		rc = download(r, err);
 	else
 		rc = r->sftp != NULL ? sftp_upload(r, err) : upload(r, err);
+	lost = link_losses(r->link) != losses ||
+	    (r->sftp != NULL && sftp_broken(r->sftp));
+	if (rc == -1 && err->code != ERR_CANCELLED &&
+	    (lost || err->code == ERR_TIMEOUT))
+		tell_to_go_on(err);
 	sftp_free(r->sftp);
 	r->sftp = NULL;
 	return rc;

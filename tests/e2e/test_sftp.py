@@ -563,6 +563,7 @@ def test_a_big_file_goes_on_where_it_was(box, direction):
     box.server.cut()
     result = box.agent.end(call)
     assert result.failed, result
+    assert "same sync again goes on where it stopped" in str(result), result
     assert not (target / "big").exists()
     [part] = parts(target)
     before = part.stat().st_ino

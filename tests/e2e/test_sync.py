@@ -1137,6 +1137,7 @@ def test_a_big_file_goes_on_where_it_was(syncer, sshd, direction):
     sshd.cut()
     result = syncer.agent.end(call)
     assert result.failed, result
+    assert "same sync again goes on where it stopped" in str(result), result
     assert not (target / "big").exists()
     done = [path.read_text().count("\n") - 1
             for path in target.glob(".rsmcp-p*.done")]

@@ -11,6 +11,7 @@ import pytest
 
 import rsmcp
 import sshd as ssh_servers
+from road import Fault, Road
 
 pytestmark = pytest.mark.skipif(
     not ssh_servers.SSHD, reason="there is no sshd")
@@ -101,6 +102,26 @@ def test_what_fails_is_said(sync, here, tmp_path):
     assert done.returncode == 1 and "none" in done.stderr and not done.stdout
     done = sync(here, "nobody:/tmp/x")
     assert done.returncode == 1 and "nobody" in done.stderr
+
+
+def test_a_sync_that_was_cut_says_how_to_go_on(home, sshd, here, tmp_path):
+    """And that is so."""
+    way = Road(sshd.port)
+    with open(here / "big", "wb") as file:
+        file.write(os.urandom(64 << 20))
+    args = ("sync", str(here), "box:%s" % (tmp_path / "there"))
+    entries = [sshd.entry(port=way.port)]
+    way.arm(Fault("cut", True, 40 << 20, 0, 0))
+    done = home.command(*args, entries=entries)
+    assert done.returncode == 1 and way.struck, done
+    assert "; the same sync again goes on where it stopped\n" in done.stderr
+    way.heal()
+    before = next((tmp_path / "there").glob(".rsmcp-p" + "?" * 16)).stat()
+    done = home.command(*args, entries=entries)
+    assert done.returncode == 0, done
+    after = (tmp_path / "there" / "big").stat()
+    assert after.st_ino == before.st_ino
+    way.close()
 
 
 def test_a_bar_on_a_terminal(home, sshd, tmp_path, here):
