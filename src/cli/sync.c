@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/utf8.h"
 #include "cli/command.h"
 #include "cli/meter.h"
@@ -58,6 +59,52 @@ show_progress(void *data, const struct sync_progress *p)
 	meter_show(data, p);
 }
 
+/* What a sync says is in the words of the tools; these are ours. */
+static const struct {
+	const char *said, *meant;
+} words[] = {
+	{ "delete_extras", "--delete" },
+	{ "dry_run: true", "--dry-run" },
+	{ "confirm_delete: true", "--yes" },
+	{ "use_gitignore", "--gitignore" },
+	{ "excludes", "--exclude" },
+	{ "local_path and remote_path", "the paths" },
+	{ "local_path '", "'" },
+	{ "remote_path '", "'" },
+	{ "local_path", "the local path" },
+	{ "remote_path", "the remote path" },
+};
+
+/* A sentence in our words, but for what it quotes: that is a path. */
+static char *
+reworded(const char *text)
+{
+	struct buf b;
+	bool quoted = false;
+	size_t i, n;
+
+	buf_init(&b, SIZE_MAX);
+	for (; *text != '\0'; text += n) {
+		const char *to = NULL;
+
+		n = 1;
+		for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+			if (quoted || to != NULL ||
+			    !str_starts(text, words[i].said))
+				continue;
+			to = words[i].meant;
+			n = strlen(words[i].said);
+		}
+		if (text[n - 1] == '\'')
+			quoted = !quoted;
+		if (to != NULL)
+			buf_adds(&b, to);
+		else
+			buf_addc(&b, *text);
+	}
+	return buf_take(&b);
+}
+
 /* Text from a host, without its tricks. */
 static void
 print_clean(FILE *out, const char *text)
@@ -71,6 +118,15 @@ print_clean(FILE *out, const char *text)
 }
 
 static void
+print_reworded(const char *text)
+{
+	char *ours = reworded(text);
+
+	print_clean(stderr, ours);
+	free(ours);
+}
+
+static void
 print_problems(const struct sync_report *r)
 {
 	const json_t *o;
@@ -81,7 +137,7 @@ print_problems(const struct sync_report *r)
 		print_clean(stderr,
 		    json_string_value(json_object_get(o, "path")));
 		fputs(": ", stderr);
-		print_clean(stderr,
+		print_reworded(
 		    json_string_value(json_object_get(o, "problem")));
 		fputs("\n", stderr);
 	}
@@ -157,7 +213,7 @@ sync_now(const struct sync_request *q, const char *sandbox,
 	}
 	if (rc == -1) {
 		fputs("remote-sandbox-mcp: ", stderr);
-		print_clean(stderr, err.msg);
+		print_reworded(err.msg);
 		fputs("\n", stderr);
 	}
 	app_free(app);

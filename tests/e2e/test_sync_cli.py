@@ -104,6 +104,27 @@ def test_what_fails_is_said(sync, here, tmp_path):
     assert done.returncode == 1 and "nobody" in done.stderr
 
 
+def test_errors_are_in_the_words_of_the_command_line(sync, here, tmp_path):
+    """And paths are what they are, whatever they are called."""
+    there = tmp_path / "delete_extras"
+    (there / "a").mkdir(parents=True)
+    (there / "a" / "local_path").write_text("x")
+    done = sync("--delete", here, "box:%s" % there)
+    assert done.returncode == 1
+    assert "--delete would delete 1 files" in done.stderr
+    assert "Look at it with --dry-run, and pass --yes if" in done.stderr
+    none = tmp_path / "dry_run: true"
+    done = sync(none, "box:/tmp/x")
+    assert done.stderr.startswith("remote-sandbox-mcp: '%s': " % none), done
+    done = sync("box:%s" % none, here)
+    assert "mcp: '%s' does not exist on box\n" % none in done.stderr, done
+    done = sync("--delete", here / "a", "box:%s" % there)
+    assert "--delete needs a directory as the local path" in done.stderr
+    done = sync(here, "box:%s" % there)
+    assert "replaced only with --delete\n" in done.stderr, done
+    assert "extras" not in done.stderr.replace(str(there), "")
+
+
 def test_a_sync_that_was_cut_says_how_to_go_on(home, sshd, here, tmp_path):
     """And that is so."""
     way = Road(sshd.port)
