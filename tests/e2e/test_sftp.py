@@ -545,6 +545,18 @@ def parts(target):
 
 
 @BOTH
+def test_what_holds_excluded_things_is_in_no_plan(box, direction):
+    source, target = box.way(direction)
+    write(source / "new", "1")
+    for name in ("a/build/x", "b/c/node_modules/m/x", "e/f"):
+        write(target / name, "old")
+    plan = box.good(direction, dry_run=True, excludes=["build/"],
+                    delete_extras=True)
+    assert {step["path"] for step in plan["plan"]
+            if step["action"] == "delete"} == {"e", "e/f"}, plan
+
+
+@BOTH
 def test_a_big_file_goes_on_where_it_was(box, direction):
     """After a cut, what is there already is not sent again."""
     source, target = box.way(direction)

@@ -264,6 +264,30 @@ def test_slashes_in_patterns(syncer, direction, pattern, stay):
 
 
 @BOTH
+def test_what_holds_excluded_things_is_in_no_plan(any_host, direction):
+    """It is not deleted, so it is not said to be, however it is listed."""
+    source, target = any_host.way(direction)
+    write(source / "new", "1")
+    for name in ("a/build/x", "b/c/node_modules/m/x", "b/c/f", "d/x.pyc",
+                 "e/f", "g/h/.git/HEAD", "gone"):
+        write(target / name, "old")
+    options = dict(excludes=["build/"], delete_extras=True)
+    plan = any_host.good(direction, dry_run=True, **options)
+    steps = {step["path"] for step in plan["plan"]
+             if step["action"] == "delete"}
+    assert steps == {"b/c/f", "e", "e/f", "gone"}, plan
+    assert (plan["deleted_dirs"], plan["deleted_files"]) == (1, 3), plan
+    done = any_host.good(direction, confirm_delete=True, **options)
+    assert (done["deleted_dirs"], done["deleted_files"]) == (1, 3), done
+    assert {str(path.relative_to(target)) for path in target.rglob("*")
+            if path.is_file()} == {
+                "new", "a/build/x", "b/c/node_modules/m/x", "d/x.pyc",
+                "g/h/.git/HEAD"}
+    plan = any_host.good(direction, dry_run=True, **options)
+    assert plan["plan"] == [] and plan["deleted_dirs"] == 0, plan
+
+
+@BOTH
 def test_gitignore(syncer, direction):
     source, target = syncer.way(direction)
     target.mkdir(exist_ok=True)
