@@ -14,7 +14,7 @@ import pytest
 import rsmcp
 from rsmcp import SLOW
 from sshd import ROOT
-from test_sync import BOTH, LARGE, NS, Syncer, small_tree
+from test_sync import BOTH, LARGE, NS, Syncer, part_name, small_tree
 from trees import NAMES, Maker, describe, write
 
 needs_root = pytest.mark.skipif(not ROOT, reason="needs root")
@@ -634,6 +634,22 @@ def test_what_another_run_writes_stays(box):
     box.good("up", delete_extras=True, confirm_delete=True)
     assert fresh.exists() and part.exists() and own_file.exists()
     assert not stale.exists()
+
+
+def test_parts_of_other_versions_go(box):
+    """Unless somebody may be writing them still."""
+    write(box.here / "big", os.urandom(17 << 20), mtime=NS)
+    one = box.there / part_name(b"big", box.here / "big")
+    one = write(one.with_name(one.name.replace("-p", "-r")), "part",
+                mtime=time.time_ns() - 3600 * NS)
+    os.utime(box.here / "big", (2, 2))
+    two = box.there / part_name(b"big", box.here / "big")
+    two = write(two.with_name(two.name.replace("-p", "-r")), "part")
+    os.utime(box.here / "big", (3, 3))
+    box.good("up")
+    assert not one.exists() and two.exists()
+    two.unlink()
+    same(box.here, box.there)
 
 
 def test_a_cancelled_upload_leaves_nothing(box):

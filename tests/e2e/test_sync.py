@@ -1165,7 +1165,7 @@ def test_a_big_file_goes_on_where_it_was(syncer, sshd, direction):
     assert not (target / "big").exists()
     done = [path.read_text().count("\n") - 1
             for path in target.glob(".rsmcp-p*.done")]
-    before = next(target.glob(".rsmcp-p????????????????")).stat().st_ino
+    before = next(target.glob(".rsmcp-p" + "?" * 24)).stat().st_ino
     rsmcp.until("the login is tried again", lambda: not getattr(
         syncer, direction)().failed)
     assert (target / "big").stat().st_ino == before, "not the same part"
@@ -1248,6 +1248,27 @@ def test_a_part_stays_if_the_host_could_not_read_on(new_agent, new_sshd,
     same(one.there, one.here)
 
 
+@BOTH
+def test_parts_of_other_versions_go(any_host, direction):
+    """Also where a sync was cut again and again, and the file was changed."""
+    source, target = any_host.way(direction)
+    big = write(source / "big", os.urandom(17 << 20), mtime=NS)
+    write(source / "other", os.urandom(17 << 20), mtime=2 * NS)
+    target.mkdir(exist_ok=True)
+    stay = [target / part_name(b"third", big)]
+    go = [target / part_name(b"big", big)]
+    os.utime(big, (5, 5))
+    go.append(target / part_name(b"big", big))
+    os.utime(big, (6, 6))
+    for part in go + stay:
+        write(part, b"part")
+        write(target / (part.name + ".done"), piece_list([1 << 24]))
+    any_host.good(direction)
+    assert sorted(target.glob(".rsmcp-*")) == sorted(
+        stay + [target / (part.name + ".done") for part in stay])
+    assert (target / "big").read_bytes() == big.read_bytes()
+
+
 def test_two_downloads_of_a_big_file(new_agent, sshd, tmp_path):
     """One brings it; the other does not write into what that put in place."""
     line = SlowRoad(sshd.port, 16 << 20)
@@ -1273,11 +1294,16 @@ def test_two_downloads_of_a_big_file(new_agent, sshd, tmp_path):
 
 def part_name(path, like):
     """What the part of a big file is called."""
-    h = 1469598103934665603
+    def add(h, text):
+        for byte in text:
+            h = (h ^ byte) * 1099511628211 % (1 << 64)
+        return h
+
+    file = add(1469598103934665603, path)
     st = like.stat()
-    for byte in b"%s%d.%d" % (path, st.st_size, st.st_mtime_ns):
-        h = (h ^ byte) * 1099511628211 % (1 << 64)
-    return ".rsmcp-p%016x" % h
+    return ".rsmcp-p%08x%016x" % (
+        (file ^ file >> 32) % (1 << 32),
+        add(file, b"%d.%d" % (st.st_size, st.st_mtime_ns)))
 
 
 @needs_root
@@ -1341,7 +1367,7 @@ def test_another_run_was_done_with_the_part_first(new_agent, new_sshd,
     """What it put in place is whole, and is not replaced by the rest."""
     path = behind(tmp_path / "wrap", "dd", """
 $REAL "$@" || exit
-for part in .rsmcp-p????????????????; do
+for part in .rsmcp-p????????????????????????; do
     [ -s "$part" ] && [ ! -e ../was_here ] || continue
     cp -p ../here/big big && rm "$part" "$part.done" && : >../was_here
 done""", HOSTS[host](tmp_path))

@@ -137,7 +137,7 @@ def test_a_sync_that_was_cut_says_how_to_go_on(home, sshd, here, tmp_path):
     assert done.returncode == 1 and way.struck, done
     assert "; the same sync again goes on where it stopped\n" in done.stderr
     way.heal()
-    before = next((tmp_path / "there").glob(".rsmcp-p" + "?" * 16)).stat()
+    before = next((tmp_path / "there").glob(".rsmcp-p" + "?" * 24)).stat()
     done = home.command(*args, entries=entries)
     assert done.returncode == 0, done
     after = (tmp_path / "there" / "big").stat()
