@@ -239,8 +239,6 @@ run_plan(struct run *r, struct err *err)
 		return -1;
 	note_outside(r);
 	r->report->skipped = (int64_t)r->plan.same;
-	r->now.files_total = (int64_t)(r->plan.files + r->plan.links);
-	r->now.bytes_total = r->plan.bytes;
 	if (guard_delete(r, err) == -1 || guard_space(r, err) == -1)
 		return -1;
 	if (r->req->dry_run) {
@@ -251,6 +249,8 @@ run_plan(struct run *r, struct err *err)
 		r->report->too_large = true;
 		return 0;
 	}
+	r->now.files_total = (int64_t)(r->plan.files + r->plan.links);
+	r->now.bytes_total = r->plan.bytes;
 	if (r->plan.count == 0 && !(up && r->far.kind == FAR_MISSING) &&
 	    !left_something(r, up))
 		return 0;
@@ -312,7 +312,7 @@ sync_run(struct link *link, const struct sync_request *req,
 		rc = run_plan(&r, err);
 	tell_paths(&r);
 	report->duration_ms = clock_ms() - r.began;
-	if (rc == 0)
+	if (rc == 0 && !req->dry_run && !report->too_large)
 		run_tell(&r, "complete", NULL, 0, 0);
 	free(r.source_name);
 	free(r.local_dir);

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import stat
@@ -1441,3 +1442,8 @@ def test_progress(syncer):
     assert not syncer.agent.end(call).failed
     seen = [params["progress"] for _, params in syncer.agent.progress["p"]]
     assert seen == sorted(seen) and len(seen) >= 1
+    for _, told in syncer.agent.progress["p"]:
+        if "total" in told:
+            assert told["total"] == 30 * 1000000 + 30, told
+            assert re.match(r"\w+, \d+ of 30 files, [\d.]+ of 30\.0 MB",
+                            told["message"]), told

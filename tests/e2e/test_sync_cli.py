@@ -125,6 +125,33 @@ def test_errors_are_in_the_words_of_the_command_line(sync, here, tmp_path):
     assert "extras" not in done.stderr.replace(str(there), "")
 
 
+def test_what_a_call_says_meanwhile_is_true(home, sshd, here, tmp_path):
+    """How many files and bytes, each line once; and nothing is complete that
+    was not done."""
+    (here / "c").write_bytes(os.urandom(2_500_000))
+    paths = {"local_path": str(here), "remote_path": str(tmp_path / "there")}
+
+    def said(env=None, **more):
+        result = home.call("sync_local_to_remote", [sshd.entry()], env=env,
+                           **paths, **more)
+        assert not result.failed, result
+        lines = result.stderr.splitlines()
+        assert len(lines) == len(set(lines)), lines
+        return lines
+
+    lines = said(dry_run=True) + said(
+        {"REMOTE_SANDBOX_INLINE_SYNC_MAX_FILES": "2"})
+    assert not [line for line in lines if "complete" in line
+                or " of " in line], lines
+    paths["remote_path"] += "2"
+    lines = said()
+    assert lines[-1] == "complete, 3 of 3 files, 2.5 of 2.5 MB", lines
+    for line in lines:
+        assert re.fullmatch(
+            r"\d+: scanning|\w+(, \d of 3 files, \d\.\d of 2\.5 MB)?(: .+)?",
+            line), line
+
+
 def test_a_sync_that_was_cut_says_how_to_go_on(home, sshd, here, tmp_path):
     """And that is so."""
     way = Road(sshd.port)
