@@ -161,6 +161,14 @@ print_plan(const struct sync_report *r)
 	}
 }
 
+/* Did something not come that could have?  Devices, sockets and FIFOs are no
+ * files to be moved: a tree that has one would else never be done. */
+static bool
+is_incomplete(const struct sync_report *r)
+{
+	return r->problem_count > r->specials;
+}
+
 static void
 print_report(const struct sync_report *r, const struct sync_request *q)
 {
@@ -179,8 +187,8 @@ print_report(const struct sync_report *r, const struct sync_request *q)
 	    r->deleted_files + r->deleted_dirs);
 	printf(", in %s\n", time.data);
 	if (r->problem_count > 0) {
-		fprintf(stderr, "%" PRId64 " could not be synced:\n",
-		    r->problem_count);
+		fprintf(stderr, "%" PRId64 " %s:\n", r->problem_count,
+		    is_incomplete(r) ? "could not be synced" : "left out");
 		print_problems(r);
 	}
 	buf_free(&bytes);
@@ -208,7 +216,7 @@ sync_now(const struct sync_request *q, const char *sandbox,
 		meter_end(&meter);
 		if (rc == 0)
 			print_report(&report, q);
-		left = report.problem_count > 0;
+		left = is_incomplete(&report);
 		sync_report_free(&report);
 	}
 	if (rc == -1) {
@@ -288,6 +296,8 @@ const struct command command_sync = {
 	    "  --gitignore          leave alone what .gitignore files name\n"
 	    "  --yes                delete even if that is most of TO\n"
 	    "  --config FILE        read sandboxes from FILE\n\n"
-	    "Exit status: 0 all is done, 1 something was not, 2 wrong usage.\n",
+	    "Devices, sockets and FIFOs are left out, and named.\n\n"
+	    "Exit status: 0 all else is done, 1 something was not, 2 wrong "
+	    "usage.\n",
 	.run = run,
 };

@@ -296,6 +296,7 @@ take(struct planner *pl, size_t i, size_t j)
 	const struct entry *t = j < pl->to->count ? &pl->to->entries[j] : NULL;
 
 	if (e->type == ENTRY_OTHER) {
+		pl->p->specials++;
 		tell(pl, e, "a device, socket or pipe; left out");
 		if (t != NULL)
 			pl->staying = t->path;

@@ -51,6 +51,7 @@ struct plan {
 	size_t replaced; /* what makes room for another type */
 	size_t deleted_files, deleted_dirs; /* without those */
 	size_t same;         /* files and links whose content is right */
+	size_t specials;     /* of the source: never moved */
 	int64_t bytes;       /* of the files to bring */
 	size_t target_count; /* entries that the target has now */
 	size_t target_dirs;  /* of these, directories */

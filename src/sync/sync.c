@@ -239,6 +239,7 @@ run_plan(struct run *r, struct err *err)
 		return -1;
 	note_outside(r);
 	r->report->skipped = (int64_t)r->plan.same;
+	r->report->specials = (int64_t)r->plan.specials;
 	if (guard_delete(r, err) == -1 || guard_space(r, err) == -1)
 		return -1;
 	if (r->req->dry_run) {

@@ -125,6 +125,20 @@ def test_errors_are_in_the_words_of_the_command_line(sync, here, tmp_path):
     assert "extras" not in done.stderr.replace(str(there), "")
 
 
+def test_special_files_are_left_out_and_no_failure(sync, here, tmp_path):
+    os.mkfifo(here / "fifo")
+    there = "box:%s" % (tmp_path / "there")
+    done = sync(here, there)
+    assert done.returncode == 0, done
+    assert done.stderr.endswith(
+        "1 left out:\n  fifo: a device, socket or pipe; left out\n"), done
+    (tmp_path / "there" / "a").unlink()
+    (tmp_path / "there" / "a" / "b").mkdir(parents=True)
+    done = sync(here, there)
+    assert done.returncode == 1, done
+    assert "2 could not be synced:\n" in done.stderr, done
+
+
 def test_what_a_call_says_meanwhile_is_true(home, sshd, here, tmp_path):
     """How many files and bytes, each line once; and nothing is complete that
     was not done."""
