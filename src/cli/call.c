@@ -9,10 +9,13 @@
 
 #include "base/decode.h"
 #include "base/mem.h"
+#include "base/until.h"
 #include "cli/command.h"
 #include "cli/show.h"
 #include "tools/app.h"
 #include "tools/tool.h"
+
+#define PROGRESS_MS 1000 /* between two lines about what is done */
 
 extern const struct command command_call;
 
@@ -128,22 +131,26 @@ known(const struct tool *tool, const json_t *args)
 	return true;
 }
 
-/* Progress goes where it does not mix with the result.  That time has passed
- * is no news. */
+/* Progress goes where it does not mix with the result.  That time has passed is
+ * no news.  If it is known how much there is to do, the words tell how far it
+ * is; that is printed now and then, and at the end. */
 static void
 show_progress(struct call *call, double done, double total, const char *text)
 {
 	static char last[256];
+	static int64_t next_ms;
 	char *said = show_said(stderr, text != NULL ? text : "");
+	bool news =
+	    said[0] != '\0' && strncmp(said, last, sizeof(last) - 1) != 0;
 
 	(void)call;
-	text = said;
-	if (total > 0)
-		fprintf(stderr, "%.0f of %.0f%s%s\n", done, total,
-		    text[0] != '\0' ? ": " : "", text);
-	else if (text[0] != '\0' && strncmp(text, last, sizeof(last) - 1) != 0)
-		fprintf(stderr, "%.0f: %s\n", done, text);
-	snprintf(last, sizeof(last), "%s", text);
+	if (news && total <= 0)
+		fprintf(stderr, "%.0f: %s\n", done, said);
+	if (news && total > 0 && (clock_ms() >= next_ms || done >= total)) {
+		fprintf(stderr, "%s\n", said);
+		next_ms = clock_ms() + PROGRESS_MS;
+	}
+	snprintf(last, sizeof(last), "%s", said);
 	free(said);
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/utf8.h"
 #include "cli/command.h"
 #include "cli/meter.h"
@@ -58,6 +59,52 @@ show_progress(void *data, const struct sync_progress *p)
 	meter_show(data, p);
 }
 
+/* What a sync says is in the words of the tools; these are ours. */
+static const struct {
+	const char *said, *meant;
+} words[] = {
+	{ "delete_extras", "--delete" },
+	{ "dry_run: true", "--dry-run" },
+	{ "confirm_delete: true", "--yes" },
+	{ "use_gitignore", "--gitignore" },
+	{ "excludes", "--exclude" },
+	{ "local_path and remote_path", "the paths" },
+	{ "local_path '", "'" },
+	{ "remote_path '", "'" },
+	{ "local_path", "the local path" },
+	{ "remote_path", "the remote path" },
+};
+
+/* A sentence in our words, but for what it quotes: that is a path. */
+static char *
+reworded(const char *text)
+{
+	struct buf b;
+	bool quoted = false;
+	size_t i, n;
+
+	buf_init(&b, SIZE_MAX);
+	for (; *text != '\0'; text += n) {
+		const char *to = NULL;
+
+		n = 1;
+		for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+			if (quoted || to != NULL ||
+			    !str_starts(text, words[i].said))
+				continue;
+			to = words[i].meant;
+			n = strlen(words[i].said);
+		}
+		if (text[n - 1] == '\'')
+			quoted = !quoted;
+		if (to != NULL)
+			buf_adds(&b, to);
+		else
+			buf_addc(&b, *text);
+	}
+	return buf_take(&b);
+}
+
 /* Text from a host, without its tricks. */
 static void
 print_clean(FILE *out, const char *text)
@@ -71,6 +118,15 @@ print_clean(FILE *out, const char *text)
 }
 
 static void
+print_reworded(const char *text)
+{
+	char *ours = reworded(text);
+
+	print_clean(stderr, ours);
+	free(ours);
+}
+
+static void
 print_problems(const struct sync_report *r)
 {
 	const json_t *o;
@@ -81,7 +137,7 @@ print_problems(const struct sync_report *r)
 		print_clean(stderr,
 		    json_string_value(json_object_get(o, "path")));
 		fputs(": ", stderr);
-		print_clean(stderr,
+		print_reworded(
 		    json_string_value(json_object_get(o, "problem")));
 		fputs("\n", stderr);
 	}
@@ -105,6 +161,14 @@ print_plan(const struct sync_report *r)
 	}
 }
 
+/* Did something not come that could have?  Devices, sockets and FIFOs are no
+ * files to be moved: a tree that has one would else never be done. */
+static bool
+is_incomplete(const struct sync_report *r)
+{
+	return r->problem_count > r->specials;
+}
+
 static void
 print_report(const struct sync_report *r, const struct sync_request *q)
 {
@@ -123,8 +187,8 @@ print_report(const struct sync_report *r, const struct sync_request *q)
 	    r->deleted_files + r->deleted_dirs);
 	printf(", in %s\n", time.data);
 	if (r->problem_count > 0) {
-		fprintf(stderr, "%" PRId64 " could not be synced:\n",
-		    r->problem_count);
+		fprintf(stderr, "%" PRId64 " %s:\n", r->problem_count,
+		    is_incomplete(r) ? "could not be synced" : "left out");
 		print_problems(r);
 	}
 	buf_free(&bytes);
@@ -152,12 +216,12 @@ sync_now(const struct sync_request *q, const char *sandbox,
 		meter_end(&meter);
 		if (rc == 0)
 			print_report(&report, q);
-		left = report.problem_count > 0;
+		left = is_incomplete(&report);
 		sync_report_free(&report);
 	}
 	if (rc == -1) {
 		fputs("remote-sandbox-mcp: ", stderr);
-		print_clean(stderr, err.msg);
+		print_reworded(err.msg);
 		fputs("\n", stderr);
 	}
 	app_free(app);
@@ -224,12 +288,16 @@ const struct command command_sync = {
 	    "  FROM, TO             one is local, the other SANDBOX:PATH\n"
 	    "  --delete             delete what FROM does not have\n"
 	    "  --dry-run            only tell what would be done\n"
-	    "  --exclude PATTERN    leave these alone; may be repeated\n"
+	    "  --exclude PATTERN    leave these alone; may be repeated. \"x\" is\n"
+	    "                       any x, \"x/\" any directory x, \"/x\" the one\n"
+	    "                       at the top; \"!x\" includes x again\n"
 	    "  --exclude-from FILE  patterns, one a line\n"
 	    "  --checksum           compare content, not size and time\n"
 	    "  --gitignore          leave alone what .gitignore files name\n"
 	    "  --yes                delete even if that is most of TO\n"
 	    "  --config FILE        read sandboxes from FILE\n\n"
-	    "Exit status: 0 all is done, 1 something was not, 2 wrong usage.\n",
+	    "Devices, sockets and FIFOs are left out, and named.\n\n"
+	    "Exit status: 0 all else is done, 1 something was not, 2 wrong "
+	    "usage.\n",
 	.run = run,
 };

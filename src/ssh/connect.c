@@ -82,6 +82,7 @@ link_give_up(struct link *l)
 {
 	int i;
 
+	l->losses++;
 	for (i = 0; i < l->count; i++)
 		master_retire(&l->masters[i]);
 	link_let_go(l);

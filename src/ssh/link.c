@@ -353,10 +353,22 @@ void
 link_lost(struct link *l, const struct shell *gone)
 {
 	pthread_mutex_lock(&l->lock);
+	l->losses++;
 	if (gone->generation == l->generation)
 		l->doubted = true;
 	drop_beside(l, gone);
 	pthread_mutex_unlock(&l->lock);
+}
+
+unsigned
+link_losses(struct link *l)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&l->lock);
+	n = l->losses;
+	pthread_mutex_unlock(&l->lock);
+	return n;
 }
 
 /*

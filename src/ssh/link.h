@@ -68,6 +68,9 @@ void link_give(struct link *l, struct shell *s, bool usable);
  */
 void link_lost(struct link *l, const struct shell *gone);
 
+/* How often something on it was lost: who failed meanwhile may know why. */
+unsigned link_losses(struct link *l);
+
 /* A mark for the next command of a shell. */
 void link_mark(struct link *l, char out[MARK_MAX]);
 

@@ -50,6 +50,7 @@ struct link {
 	struct lease *lease;         /* or NULL */
 	int lease_master;            /* on which it is; -1: on one that went */
 	bool doubted;                /* it failed; shells may well be alive */
+	unsigned losses;             /* how often something on it was lost */
 	struct shell *idle;          /* ready or about to be */
 	unsigned idle_count;
 	unsigned marks;

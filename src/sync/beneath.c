@@ -278,29 +278,28 @@ temp_name(char *out, size_t size)
 	snprintf(out, size, BENEATH_PREFIX "%s", digits);
 }
 
-/* Digits, and what may stand behind them. */
-static bool
-is_numbered(const char *name, const char *prefix, const char *end)
-{
-	size_t n = strlen(prefix);
-
-	return str_starts(name, prefix) &&
-	    strspn(name + n, "0123456789abcdef") == (size_t)2 * TEMP_BYTES &&
-	    strcmp(name + n + (size_t)2 * TEMP_BYTES, end) == 0;
-}
-
 static bool
 is_temp(const char *name)
 {
-	return is_numbered(name, BENEATH_PREFIX, "");
+	size_t n = strlen(BENEATH_PREFIX);
+
+	return str_starts(name, BENEATH_PREFIX) &&
+	    strspn(name + n, "0123456789abcdef") == (size_t)2 * TEMP_BYTES &&
+	    name[n + (size_t)2 * TEMP_BYTES] == '\0';
 }
 
 /* Of a big file, or the list of its pieces. */
 static bool
 is_part(const char *name)
 {
-	return is_numbered(name, BENEATH_PREFIX "p", "") ||
-	    is_numbered(name, BENEATH_PREFIX "p", ".done");
+	const char *digits = name + strlen(BENEATH_PREFIX "p");
+	size_t n;
+
+	if (!str_starts(name, BENEATH_PREFIX "p"))
+		return false;
+	n = strspn(digits, "0123456789abcdef");
+	return n >= 16 &&
+	    (digits[n] == '\0' || strcmp(digits + n, ".done") == 0);
 }
 
 /* Nobody came back for it. */
@@ -586,4 +585,27 @@ beneath_sweep(int root_fd, const struct tree *t)
 			sweep_dir(
 			    beneath_dir(root_fd, t->entries[i].path, &err));
 	}
+}
+
+void
+beneath_drop_parts(int dir_fd, const char *part, size_t same)
+{
+	DIR *dir = fdopendir(openat(dir_fd, ".", O_RDONLY | DIR_FLAGS));
+	const struct dirent *d;
+	char *list;
+
+	if (dir == NULL)
+		return;
+	while ((d = readdir(dir)) != NULL) {
+		if (strncmp(d->d_name, part, same) != 0 ||
+		    str_starts(d->d_name, part) || !is_part(d->d_name) ||
+		    str_ends(d->d_name, ".done") ||
+		    !left_over(dir_fd, d->d_name))
+			continue;
+		list = xasprintf("%s.done", d->d_name);
+		unlinkat(dir_fd, list, 0);
+		unlinkat(dir_fd, d->d_name, 0);
+		free(list);
+	}
+	closedir(dir);
 }

@@ -91,5 +91,8 @@ void beneath_abort(struct beneath_file *f);
  * came back for in a week.  Other names with our prefix stay.
  */
 void beneath_sweep(int root_fd, const struct tree *t);
+/* Remove the parts whose names begin with the same bytes, but for this one and
+ * those that somebody writes. */
+void beneath_drop_parts(int dir_fd, const char *part, size_t same);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/quote.h"
+#include "sync/inside.h"
 
 /* Two runs filled one part, and the other one was done with it first. */
 #define TWICE "another sync wrote it at the same time; sync again"
@@ -346,13 +347,14 @@ far_have_pieces(struct buf *out, const struct far_root *r, const char *part,
 	buf_addf(out,
 	    "mkdir -p -- \"$T\" && cd -- \"$T\" || exit 3; "
 	    "dd if=/dev/null of=/dev/null iflag=fullblock count=0 2>/dev/null "
-	    "|| exit 7; P=%s; i=- j=; "
+	    "|| exit 7; P=%s; for o in %.*s*; do case $o in $P|$P.done) ;; "
+	    "*) rm -f $o;; esac; done; i=- j=; "
 	    "[ ! -r /proc/sys/kernel/random/boot_id ] || "
 	    "read -r i </proc/sys/kernel/random/boot_id; "
 	    "[ ! -f $P ] || read -r j 2>/dev/null <$P.done; "
 	    "if [ \"$i\" != \"$j\" ]; then (umask 077; : >$P && "
 	    "echo \"$i\" >$P.done) || exit 4; ",
-	    part);
+	    part, PART_FILE_LEN, part);
 	/* Other kinds of dd cut the file at the end of what they wrote. */
 	if (size > 0)
 		buf_addf(out,

@@ -50,7 +50,8 @@ bool far_reads_list(const struct far_root *root);
 void far_take_pieces(struct buf *out, const struct far_root *root,
     const char *part, bool holes);
 /*
- * Pieces that are there already: prints "offset length" lines.  If the file is
+ * Pieces that are there already: prints "offset length" lines.  Parts of other
+ * versions of the file go.  If the file is
  * known to have holes, "size" is its size, and otherwise 0: a part that is new
  * is made that long, if the host's dd can leave holes in it, and the first line
  * is FAR_HOLES.

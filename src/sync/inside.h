@@ -21,6 +21,7 @@
 #define LAST_WORDS_MS 5000
 
 #define PART_NAME_MAX 40
+#define PART_FILE_LEN 16 /* of it: the file, without its version */
 
 struct left_over {
 	char *path;

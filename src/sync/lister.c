@@ -3,10 +3,11 @@
  *
  * P is the path as given, R is 1 to go deep, D is 1 if the free space is to be
  * told, K is what is known of the host, X a way to list for tests, and "$@" are
- * names that need not be looked at.  It has to run in bash, dash and busybox;
- * what a name may hold passes through variables and arguments only.  "x" behind
- * what a command prints saves newlines at its end.  A program that need not be
- * started saves a millisecond, of some thirty that ten thousand files take.
+ * names that are told of and not looked at.  It has to run in bash, dash and
+ * busybox; what a name may hold passes through variables and arguments only.
+ * "x" behind what a command prints saves newlines at its end.  A program that
+ * need not be started saves a millisecond, of some thirty that ten thousand
+ * files take.
  */
 #include "sync/lister.h"
 
@@ -71,7 +72,7 @@ static const char by_find[] =
     "m=; [ \"$R\" = 1 ] || m='-maxdepth 1'\n"
     "exec find . -mindepth 1 $m -ignore_readdir_race "
     "-type f -printf 'f%m %s %T@ %P\\0' -o \"$@\" "
-    "-type l -printf 'l%m %s %T@ %P\\0%l\\0' -o "
+    "-o -type l -printf 'l%m %s %T@ %P\\0%l\\0' -o "
     "-printf '%y%m %s %T@ %P\\0' -type d "
     "\\( ! -readable -o ! -executable \\) -printf '-%P\\0' -prune; }\n"
     "file_find() { exec find -H \"$p\" -maxdepth 0 "
@@ -83,8 +84,9 @@ static const char by_perl[] =
     "my @d = (\"\"); while (defined(my $d = pop @d)) { my $h; "
     "unless (opendir($h, \"./$d\")) { print \"-$d\\0\"; next } "
     "$! = 0; my @n = readdir $h; print \"-$d\\0\" if $! + 0; closedir $h; "
-    "for my $n (@n) { next if $n eq \".\" or $n eq \"..\" or $p{$n}; "
-    "my $f = $d eq \"\" ? $n : \"$d/$n\"; my @s = lstat \"./$f\"; "
+    "for my $n (@n) { next if $n eq \".\" or $n eq \"..\"; "
+    "my $f = $d eq \"\" ? $n : \"$d/$n\"; "
+    "if ($p{$n}) { print \"_$f\\0\"; next } my @s = lstat \"./$f\"; "
     "unless (@s) { print \"!$f\\0\" if $! != 2; next } "
     "my $t; if (-l _) { $t = readlink \"./$f\"; "
     "unless (defined $t) { print \"!$f\\0\" if $! != 2; next } } "
@@ -108,8 +110,10 @@ static const char by_python[] =
     "    put(b\"-\" + d + b\"\\0\")\n"
     "    continue\n"
     "  for n in names:\n"
-    "    if n in skip: continue\n"
     "    f = d + b\"/\" + n if d else n\n"
+    "    if n in skip:\n"
+    "      put(b\"_\" + f + b\"\\0\")\n"
+    "      continue\n"
     "    t = b\"\"\n"
     "    try:\n"
     "      s = os.lstat(b\"./\" + f)\n"
@@ -135,15 +139,17 @@ static const char by_python[] =
 static const char by_stat[] =
     "list_stat() {\n"
     "[ \"$R\" = 1 ] || set -- -maxdepth 1 \"$@\"; z=0\n"
-    "$b find . \"$@\" -name \"*$nl*\" -prune -exec sh -c "
+    "$b find . \"$@\" -exec sh -c "
+    "'for f do printf \"%s\\000\" \"_$f\"; done' sh {} + -o "
+    "-name \"*$nl*\" -prune -exec sh -c "
     "'for f do printf \"%s\\000\" \"+$f\"; done' sh {} + || z=1\n"
-    "$b find . \"$@\" -name \"*$nl*\" -prune -o -type d -exec sh -c "
+    "$b find . \"$@\" -o -name \"*$nl*\" -prune -o -type d -exec sh -c "
     "'for f do [ -r \"$f\" ] && [ -x \"$f\" ] || printf \"%s\\000\" \"-$f\"; "
     "done' sh {} +\n"
-    "{ $b find . \"$@\" -name \"*$nl*\" -prune -o ! -type l "
+    "{ $b find . \"$@\" -o -name \"*$nl*\" -prune -o ! -type l "
     "-exec $b stat \"${s%% *}\" \"${s#* }\" {} +; } | $b tr '\\n' '\\000'\n"
     "B=$b F=${s%% *} G=${s#* }; export B F G\n"
-    "$b find . \"$@\" -name \"*$nl*\" -prune -o -type l -exec sh -c "
+    "$b find . \"$@\" -o -name \"*$nl*\" -prune -o -type l -exec sh -c "
     "'for f do m=$($B stat \"$F\" \"$G\" \"$f\") && "
     "t=$($B readlink \"$f\" && echo x) && "
     "printf \"%s\\000%s\\000\" \"$m\" \"${t%??}\"; done' sh {} +\n"
@@ -242,9 +248,9 @@ lister_script(struct buf *out, const char *path,
 	buf_adds(out, header);
 	add_ways(out, known);
 	buf_addf(out,
-	    "case $l in find|stat) set --%s \\) -prune -o;; *) set --%s;; "
-	    "esac\n",
-	    n.find.data, n.plain.data);
+	    "case $l in find) set --%s \\) -printf '_%%P\\0' -prune;; "
+	    "stat) set --%s \\) -prune;; *) set --%s;; esac\n",
+	    n.find.data, n.find.data, n.plain.data);
 	buf_adds(out, act);
 	buf_free(&n.find);
 	buf_free(&n.plain);

@@ -17,6 +17,7 @@
  *   -a/d                       a directory whose content cannot be read
  *   !a/e                       something that could not be looked at
  *   +a/f                       a name that this host cannot tell (newline)
+ *   _a/g                       something excluded that was passed over
  *   =/dev/sda1 9 5 4 56% /     what df prints
  *   E0                         the end, and the status of who listed
  *
@@ -77,7 +78,8 @@ struct listing {
 	bool dir_covered;
 	struct tree unread; /* directories, the first of them */
 	size_t unread_bytes;
-	struct err err; /* why it is no use any more */
+	struct tree kept; /* directories that hold something excluded */
+	struct err err;   /* why it is no use any more */
 };
 
 struct listing *
@@ -93,6 +95,7 @@ listing_new(const struct farlist_options *o, struct far_root *root,
 	root->free_bytes = -1;
 	tree_init(out);
 	tree_init(&l->unread);
+	tree_init(&l->kept);
 	buf_init(&l->text, TEXT_MAX);
 	buf_init(&l->dir, TEXT_MAX);
 	return l;
@@ -113,6 +116,7 @@ listing_free(struct listing *l)
 	buf_free(&l->dir);
 	free(l->parsed_path);
 	tree_free(&l->unread);
+	tree_free(&l->kept);
 	free(l);
 }
 
@@ -277,6 +281,36 @@ covered(struct listing *l, const char *path, bool is_dir)
 	return l->dir_covered || rules_match(l->o->rules, path, is_dir);
 }
 
+static int
+names_too_long(struct listing *l)
+{
+	return err_set(&l->err, ERR_LIMIT,
+	    "the names of the host's files are too long to be kept; name a "
+	    "smaller directory");
+}
+
+/* The path is excluded, and so its directory stays.  Those of one directory
+ * mostly come one behind the other. */
+static int
+note_kept(struct listing *l, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	size_t n = slash != NULL ? (size_t)(slash - path) : 0;
+	const char *last =
+	    l->kept.count > 0 ? l->kept.entries[l->kept.count - 1].path : "";
+	char *dir;
+
+	if (strlen(last) == n && memcmp(last, path, n) == 0)
+		return 0;
+	l->names += n + sizeof(struct entry);
+	if (l->names > NAMES_MAX)
+		return names_too_long(l);
+	dir = xstrndup(path, n);
+	tree_add(&l->kept, dir, NULL);
+	free(dir);
+	return 0;
+}
+
 static size_t
 name_bytes(const char *path, const char *target)
 {
@@ -336,7 +370,7 @@ add_entry(struct listing *l, const char *path, const char *target)
 		return 0;
 	}
 	if (covered(l, path, l->parsed.type == ENTRY_DIR))
-		return 0;
+		return l->dir_covered ? 0 : note_kept(l, path);
 	if (max > 0 &&
 	    (l->out->count >= max + max / 2 + SLACK ||
 	        l->names > FIRST_NAMES_MAX)) {
@@ -346,9 +380,7 @@ add_entry(struct listing *l, const char *path, const char *target)
 	}
 	l->names += name_bytes(path, target);
 	if (too_long || l->names > NAMES_MAX)
-		return err_set(&l->err, ERR_LIMIT,
-		    "the names of the host's files are too long to be kept; "
-		    "name a smaller directory");
+		return names_too_long(l);
 	if (l->out->count >= ENTRIES_MAX)
 		return err_set(&l->err, ERR_LIMIT,
 		    "there are more than %zu files and directories; name a "
@@ -409,6 +441,16 @@ take_trouble(struct listing *l, char letter, const char *path)
 	return 0;
 }
 
+static int
+take_passed(struct listing *l, const char *path)
+{
+	if (str_starts(path, "./"))
+		path += 2;
+	if (l->root->kind != FAR_DIR || !good_path(path))
+		return nonsense(l, "name");
+	return rules_staging(path) ? 0 : note_kept(l, path);
+}
+
 /* The available kilobytes stand before the percentage. */
 static int64_t
 read_df(char *line)
@@ -450,6 +492,8 @@ take_record(struct listing *l)
 	}
 	if (letter == '-' || letter == '!' || letter == '+')
 		return take_trouble(l, letter, text + 1);
+	if (letter == '_')
+		return take_passed(l, text + 1);
 	if (letter == '\0' || read_record(text, &l->parsed, &path) == -1)
 		return nonsense(l, "record");
 	if (l->root->kind == FAR_FILE) {
@@ -675,6 +719,21 @@ check_parents(struct listing *l)
 	t->count = n;
 }
 
+static void
+mark_kept(struct listing *l)
+{
+	struct tree *t = l->out;
+	size_t i;
+
+	for (i = 0; i < l->kept.count; i++) {
+		const struct entry *e = tree_find(t, l->kept.entries[i].path);
+
+		if (e != NULL && e->type == ENTRY_DIR)
+			t->entries[e - t->entries].kept = true;
+	}
+	tree_spread_kept(t);
+}
+
 int
 listing_end(struct listing *l, struct err *err)
 {
@@ -710,5 +769,6 @@ listing_end(struct listing *l, struct err *err)
 	if (l->o->max_entries > 0)
 		cut(l, l->o->max_entries);
 	check_parents(l);
+	mark_kept(l);
 	return 0;
 }

@@ -3,7 +3,10 @@
  * and after a break only what is missing.
  *
  * The pieces go into a part file (".rsmcp-p...") whose name holds what it is a
- * part of; next to it a list says which are there.  The list counts only until
+ * part of: first which file, then which version of it.  Who begins one removes
+ * those of other versions, also if another run is at it: that one is told, as
+ * it is when its part gets its name.  Next to it a list says which pieces are
+ * there.  The list counts only until
  * the machine that has it is started again, since nothing is forced to disk.
  *
  * Here is what both directions share.
@@ -15,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "sync/beneath.h"
 #include "sync/pieces_inside.h"
 
 /* A round trip longer than this makes several channels worth while. */
@@ -23,19 +27,23 @@
 /* 256 TiB; a host may say anything of its files. */
 #define PIECES_MAX ((size_t)1 << 24)
 
+static uint64_t
+hash(uint64_t h, const char *text)
+{
+	for (; *text != '\0'; text++)
+		h = (h ^ (unsigned char)*text) * 1099511628211u;
+	return h;
+}
+
 void
 part_name(char out[PART_NAME_MAX], const struct entry *e)
 {
-	uint64_t h = 1469598103934665603u;
+	uint64_t path = hash(1469598103934665603u, e->path);
 	char text[64];
-	const char *at;
 
 	snprintf(text, sizeof(text), "%" PRId64 ".%" PRId64, e->size, e->mtime);
-	for (at = e->path; *at != '\0'; at++)
-		h = (h ^ (unsigned char)*at) * 1099511628211u;
-	for (at = text; *at != '\0'; at++)
-		h = (h ^ (unsigned char)*at) * 1099511628211u;
-	snprintf(out, PART_NAME_MAX, ".rsmcp-p%016" PRIx64, h);
+	snprintf(out, PART_NAME_MAX, BENEATH_PREFIX "p%08" PRIx32 "%016" PRIx64,
+	    (uint32_t)(path ^ path >> 32), hash(path, text));
 }
 
 int64_t

@@ -363,6 +363,7 @@ fetch_file(struct pieces *p, const char *name, struct err *err)
 	if ((flock(p->fd, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK) ||
 	    !is_ours(p))
 		return err_set(err, ERR_INVALID, OTHER);
+	beneath_drop_parts(p->dir_fd, p->part, PART_FILE_LEN);
 	p->list_fd = open_list(p);
 	if (p->list_fd == -1)
 		return err_sys(err, "cannot write next to '%.300s'",

@@ -137,6 +137,9 @@ ask_pieces(struct pieces *p, struct err *err)
 		rc = err_set(err, ERR_IO,
 		    "%s did not say within %d s what it has of '%.300s'",
 		    link_sandbox(p->r->link)->name, ASK_MS / 1000, p->e->path);
+	else if (res.connection_error)
+		rc = err_set(err, ERR_IO, "the connection to %s was lost",
+		    link_sandbox(p->r->link)->name);
 	else if (res.exit_code == -1)
 		rc = err_set(err, ERR_IO, "%s", res.problem);
 	else

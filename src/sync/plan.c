@@ -124,9 +124,24 @@ doom(struct planner *pl, const struct entry *e)
 	touch(pl);
 }
 
+/* Does the directory hold something that is in the list? */
+static bool
+holds_listed(const struct tree *t, const struct entry *dir)
+{
+	const struct entry *next = dir + 1;
+
+	return next != t->entries + t->count &&
+	    tree_below(next->path, dir->path);
+}
+
 static void
 doom_extra(struct planner *pl, const struct entry *e)
 {
+	if (e->kept) {
+		if ((e->mode & 0700) != 0700 && holds_listed(pl->to, e))
+			add(&pl->open, ACTION_OPEN, e);
+		return;
+	}
 	doom(pl, e);
 	if (e->type == ENTRY_DIR)
 		pl->p->deleted_dirs++;
@@ -205,15 +220,6 @@ same_content(struct planner *pl, const struct entry *e, const struct entry *t)
 	return plan_unchanged(pl->from, e, pl->to, t);
 }
 
-/* Is the directory j of the target empty, as far as is known? */
-static bool
-is_empty(const struct tree *t, size_t j)
-{
-	return !t->entries[j].unread &&
-	    (j + 1 == t->count ||
-	        !tree_below(t->entries[j + 1].path, t->entries[j].path));
-}
-
 /* A file or link of the source; "j" is the target's entry or its count. */
 static void
 take_file(struct planner *pl, const struct entry *e, size_t j)
@@ -225,7 +231,15 @@ take_file(struct planner *pl, const struct entry *e, size_t j)
 		return;
 	}
 	if (t != NULL && t->type == ENTRY_DIR) {
-		if (!pl->o->delete_extras && !is_empty(pl->to, j)) {
+		if (t->kept) {
+			pl->staying = t->path;
+			tell(pl, e,
+			    "the target has a directory of this name, which "
+			    "stays because of what is excluded in it");
+			return;
+		}
+		if (!pl->o->delete_extras &&
+		    (t->unread || holds_listed(pl->to, t))) {
 			pl->staying = t->path;
 			tell(pl, e,
 			    "the target has a directory of this name, which is "
@@ -282,6 +296,7 @@ take(struct planner *pl, size_t i, size_t j)
 	const struct entry *t = j < pl->to->count ? &pl->to->entries[j] : NULL;
 
 	if (e->type == ENTRY_OTHER) {
+		pl->p->specials++;
 		tell(pl, e, "a device, socket or pipe; left out");
 		if (t != NULL)
 			pl->staying = t->path;

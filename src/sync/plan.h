@@ -14,8 +14,8 @@ enum action_kind {
 	ACTION_OPEN,   /* a directory of the target that its owner may not write
 	                * into: give it u+rwx until its META */
 	ACTION_DELETE, /* a file, link or other thing of the target */
-	ACTION_RMDIR,  /* a directory of the target, empty by then but for
-	                * what is excluded */
+	ACTION_RMDIR,  /* a directory of the target, empty by then but for what
+	                * is excluded and was not known of */
 	ACTION_MKDIR,  /* with u+rwx; its META comes later */
 	ACTION_FILE,   /* bring its content, over whatever but a directory */
 	ACTION_LINK,   /* the same for a link */
@@ -51,6 +51,7 @@ struct plan {
 	size_t replaced; /* what makes room for another type */
 	size_t deleted_files, deleted_dirs; /* without those */
 	size_t same;         /* files and links whose content is right */
+	size_t specials;     /* of the source: never moved */
 	int64_t bytes;       /* of the files to bring */
 	size_t target_count; /* entries that the target has now */
 	size_t target_dirs;  /* of these, directories */
@@ -63,9 +64,10 @@ struct plan {
  *
  * "problem" is called for entries that are left out: special files, and files
  * and links in whose place the target has a directory that is not empty (it
- * goes only with delete_extras).  A file or link of the target where the
- * source has a directory is deleted.  Nothing is deleted that may be there in
- * a part of the source that could not be read ("unread", "partial").
+ * goes only with delete_extras) or holds something excluded.  A file or link of
+ * the target where the source has a directory is deleted.  Nothing is deleted
+ * that may be there in a part of the source that could not be read ("unread",
+ * "partial").
  */
 void plan_make(struct plan *p, const struct tree *from, const struct tree *to,
     const struct plan_options *o,

@@ -21,10 +21,15 @@ static const char *const defaults[] = { ".git", ".idea", ".vscode",
 	"__pycache__", "node_modules", "*.pyc" };
 
 struct rule {
-	char *pattern;
+	char *deep;        /* "*" and a slash, and then: */
+	const char *whole; /* what the whole path is tried with */
+	char *name;        /* without a slash inside; else NULL */
 	bool include;
-	bool any_depth; /* no slash: each name of the path is tried */
-	/* For speed, as most are one of these: */
+	bool below;     /* "**" and a slash in front: "deep" is tried, too */
+	bool any_depth; /* each name of the path is tried */
+	bool top;       /* only the first one is */
+	bool dir;       /* a slash behind it: directories' names alone */
+	/* For speed, as most names are one of these: */
 	bool literal; /* no wildcard */
 	bool suffix;  /* none but a star in front */
 	size_t len;   /* without that star */
@@ -62,8 +67,10 @@ rules_free(struct rules *r)
 
 	if (r == NULL)
 		return;
-	for (i = 0; i < r->count; i++)
-		free(r->list[i].pattern);
+	for (i = 0; i < r->count; i++) {
+		free(r->list[i].deep);
+		free(r->list[i].name);
+	}
 	free(r->list);
 	for (i = 0; i < r->ignore_count; i++) {
 		free(r->ignores[i].dir);
@@ -73,56 +80,78 @@ rules_free(struct rules *r)
 	free(r);
 }
 
-/* The pattern without blanks around it, with slashes for backslashes, not
- * anchored; "dir/" is what is in it.  NULL if nothing is left. */
-static char *
-normal(const char *s, size_t len)
+/* Slashes in front, and "./", which means the same. */
+static const char *
+skip_top(const char *p)
 {
-	struct buf b;
-	size_t i;
+	while (*p == '/' || str_starts(p, "./"))
+		p += *p == '/' ? 1 : 2;
+	return p;
+}
 
-	while (len > 0 && isspace((unsigned char)s[0]))
-		s++, len--;
-	while (len > 0 && isspace((unsigned char)s[len - 1]))
-		len--;
-	buf_init(&b, SIZE_MAX);
-	buf_add(&b, s, len);
-	for (i = 0; i < len; i++) {
-		if (b.data[i] == '\\')
-			b.data[i] = '/';
-	}
-	while (str_starts(b.data, "./") || b.data[0] == '/')
-		buf_drop(&b, b.data[0] == '/' ? 1 : 2);
-	if (b.len > 0 && b.data[b.len - 1] == '/')
-		buf_addc(&b, '*');
-	return b.len > 0 ? buf_take(&b) : (buf_free(&b), NULL);
+/* What makes it match at any depth, if anything is behind that. */
+static const char *
+skip_deep(const char *p)
+{
+	while (str_starts(p, "**/") && p[3 + strspn(p + 3, "/")] != '\0')
+		p += 3 + strspn(p + 3, "/");
+	return p;
+}
+
+/* The pattern without blanks, "!" and backslashes.  -1 if nothing is left. */
+static int
+read_rule(struct rule *rule, const char *text)
+{
+	const char *top = skip_top(text), *p = skip_deep(top);
+	size_t len = strlen(p), n = len;
+
+	while (n > 0 && p[n - 1] == '/')
+		n--;
+	if (n == 0)
+		return -1;
+	rule->dir = n < len;
+	rule->below = p > top;
+	rule->deep = xasprintf("*/%.*s%s", (int)n, p, rule->dir ? "/*" : "");
+	rule->whole = rule->deep + 2;
+	if (memchr(p, '/', n) != NULL)
+		return 0;
+	rule->top = top > text && !rule->below;
+	rule->any_depth = !rule->top;
+	rule->name = xstrndup(p, n);
+	rule->literal = strpbrk(rule->name, "*?[") == NULL;
+	rule->suffix = p[0] == '*' && strpbrk(rule->name + 1, "*?[") == NULL;
+	rule->len = n - rule->suffix;
+	return 0;
 }
 
 static void
 add(struct rules *r, const char *s, size_t len)
 {
-	struct rule *rule;
-	bool include;
-	char *pattern;
+	struct rule rule = { 0 };
+	char *text, *at;
 
 	while (len > 0 && isspace((unsigned char)s[0]))
 		s++, len--;
-	include = len > 0 && s[0] == '!';
-	pattern = normal(s + include, len - include);
-	if (pattern == NULL)
-		return;
-	if (r->count == r->room) {
-		r->room = r->room == 0 ? 16 : r->room * 2;
-		r->list = xreallocarray(r->list, r->room, sizeof(*r->list));
+	rule.include = len > 0 && s[0] == '!';
+	s += rule.include;
+	len -= rule.include;
+	while (len > 0 && isspace((unsigned char)s[0]))
+		s++, len--;
+	while (len > 0 && isspace((unsigned char)s[len - 1]))
+		len--;
+	text = xstrndup(s, len);
+	for (at = text; (at = strchr(at, '\\')) != NULL;)
+		*at = '/';
+	if (read_rule(&rule, text) == 0) {
+		if (r->count == r->room) {
+			r->room = r->room == 0 ? 16 : r->room * 2;
+			r->list =
+			    xreallocarray(r->list, r->room, sizeof(*r->list));
+		}
+		r->list[r->count++] = rule;
+		r->has_include = r->has_include || rule.include;
 	}
-	rule = &r->list[r->count++];
-	rule->pattern = pattern;
-	rule->include = include;
-	rule->any_depth = strchr(pattern, '/') == NULL;
-	rule->literal = strpbrk(pattern, "*?[") == NULL;
-	rule->suffix = pattern[0] == '*' && strpbrk(pattern + 1, "*?[") == NULL;
-	rule->len = strlen(pattern) - rule->suffix;
-	r->has_include = r->has_include || include;
+	free(text);
 }
 
 void
@@ -161,26 +190,27 @@ match_name(const struct rule *rule, const char *name, size_t len)
 	bool yes;
 
 	if (rule->literal)
-		return rule->len == len &&
-		    memcmp(rule->pattern, name, len) == 0;
+		return rule->len == len && memcmp(rule->name, name, len) == 0;
 	if (rule->suffix)
 		return rule->len <= len &&
-		    memcmp(rule->pattern + 1, name + len - rule->len,
-		        rule->len) == 0;
+		    memcmp(rule->name + 1, name + len - rule->len, rule->len) ==
+		    0;
 	if (name[len] == '\0')
-		return glob_match(rule->pattern, name);
+		return glob_match(rule->name, name);
 	if (len >= sizeof(small))
 		copy = xmalloc(len + 1);
 	memcpy(copy, name, len);
 	copy[len] = '\0';
-	yes = glob_match(rule->pattern, copy);
+	yes = glob_match(rule->name, copy);
 	if (copy != small)
 		free(copy);
 	return yes;
 }
 
+/* Is one of the path's names meant, or, with "top", its first one?  Those with
+ * a slash behind them are directories. */
 static bool
-match_any_name(const struct rule *rule, const char *path)
+match_names(const struct rule *rule, const char *path)
 {
 	for (;;) {
 		size_t n = 0;
@@ -188,24 +218,35 @@ match_any_name(const struct rule *rule, const char *path)
 		/* Names are short: strcspn() would take longer to begin. */
 		while (path[n] != '/' && path[n] != '\0')
 			n++;
-		if (match_name(rule, path, n))
+		if (rule->dir && path[n] == '\0')
+			return false;
+		if (n > 0 && match_name(rule, path, n))
 			return true;
-		if (path[n] == '\0')
+		if (path[n] == '\0' || rule->top)
 			return false;
 		path += n + 1;
 	}
+}
+
+static bool
+match_whole(const struct rule *rule, const char *path)
+{
+	return glob_match(rule->whole, path) ||
+	    (rule->below && glob_match(rule->deep, path));
 }
 
 /* "slashed" is the path with a slash behind it if it is a directory. */
 static bool
 match_rule(const struct rule *rule, const char *path, const char *slashed)
 {
-	if (rule->any_depth && match_any_name(rule, path))
+	const char *names = rule->dir && slashed != NULL ? slashed : path;
+
+	if (rule->name != NULL && match_names(rule, names))
 		return true;
-	if (rule->any_depth && (rule->literal || rule->suffix))
+	if (rule->top || rule->literal || rule->suffix)
 		return false; /* the whole path can match no better */
-	return glob_match(rule->pattern, path) ||
-	    (slashed != NULL && glob_match(rule->pattern, slashed));
+	return match_whole(rule, path) ||
+	    (slashed != NULL && match_whole(rule, slashed));
 }
 
 bool
@@ -330,8 +371,9 @@ rules_each_name(const struct rules *r,
 	for (i = 0; i < r->count; i++) {
 		const struct rule *rule = &r->list[i];
 
-		if (rule->any_depth && strpbrk(rule->pattern, "?[") == NULL)
-			each(data, rule->pattern);
+		if (rule->any_depth && !rule->dir &&
+		    strpbrk(rule->name, "?[") == NULL)
+			each(data, rule->name);
 	}
 }
 

@@ -5,10 +5,12 @@
  * What is excluded is never sent, fetched or deleted, and neither is anything
  * below it.  Paths are relative to the root.
  *
- * Patterns are those of Python's fnmatch ("*" crosses slashes); one without a
- * slash is tried on every name of the path, "dir/" is a directory and what is
- * in it.  The last that matches counts.  Only if none does, .gitignore files
- * are asked.  Our own staging places (".rsmcp-*") are excluded always.
+ * Patterns are those of Python's fnmatch ("*" crosses slashes).  A name is
+ * tried on every name of the path, and with a slash behind it on those of
+ * directories; one in front ("/name", "./name") means the first name alone.
+ * Others are tried on the whole path.  The last that matches counts.  Only if
+ * none does, .gitignore files are asked.  Our own staging places (".rsmcp-*")
+ * are excluded always.
  */
 #ifndef SYNC_RULES_H
 #define SYNC_RULES_H

@@ -22,6 +22,7 @@
 #define DEPTH_MAX 500 /* each holds a descriptor open */
 #define ENTRIES_MAX ((size_t)3 << 20)
 #define IGNORE_MAX ((size_t)1 << 20)
+#define NO_ENTRY SIZE_MAX
 #define CHECK_EVERY 256 /* entries between looks at the until */
 
 /* Linux and macOS call it differently. */
@@ -36,6 +37,7 @@ struct scan {
 	struct tree *out;
 	const struct until *until;
 	struct buf path; /* of what is looked at */
+	size_t dir;      /* the entry of its directory; NO_ENTRY: the root */
 	size_t seen;
 };
 
@@ -150,7 +152,7 @@ static int walk(struct scan *s, int fd, int depth, struct err *err);
 static int
 enter(struct scan *s, int dir, const char *name, int depth, struct err *err)
 {
-	size_t index = s->out->count - 1;
+	size_t index = s->out->count - 1, above = s->dir;
 	int fd, rc;
 
 	if (depth >= DEPTH_MAX) {
@@ -159,7 +161,9 @@ enter(struct scan *s, int dir, const char *name, int depth, struct err *err)
 		return 0;
 	}
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	s->dir = index;
 	rc = fd == -1 ? 1 : walk(s, fd, depth + 1, err);
+	s->dir = above;
 	if (rc == 1) {
 		s->out->entries[index].unread = true;
 		problem(s, "the directory cannot be read", errno);
@@ -186,7 +190,10 @@ look(struct scan *s, int dir, const char *name, int depth, struct err *err)
 	is_dir = S_ISDIR(st.st_mode);
 	if (s->o->rules != NULL &&
 	    rules_match(s->o->rules, s->path.data, is_dir)) {
-		s->out->left_overs |= rules_staging(name);
+		if (rules_staging(name))
+			s->out->left_overs = true;
+		else if (s->dir != NO_ENTRY)
+			s->out->entries[s->dir].kept = true;
 		return 0;
 	}
 	if (s->out->count >= ENTRIES_MAX)
@@ -245,7 +252,7 @@ int
 scan_local(int root_fd, const struct scan_options *o, struct tree *out,
     const struct until *until, struct err *err)
 {
-	struct scan s = { .o = o, .out = out, .until = until };
+	struct scan s = { .o = o, .out = out, .until = until, .dir = NO_ENTRY };
 	int fd, rc;
 
 	tree_init(out);
@@ -260,9 +267,11 @@ scan_local(int root_fd, const struct scan_options *o, struct tree *out,
 	if (rc == 1)
 		rc = err_sys(err, "cannot read the local directory");
 	buf_free(&s.path);
-	if (rc == -1)
+	if (rc == -1) {
 		tree_free(out);
-	else
-		tree_sort(out);
-	return rc;
+		return -1;
+	}
+	tree_sort(out);
+	tree_spread_kept(out);
+	return 0;
 }

@@ -285,6 +285,28 @@ far_now(struct up *u)
 	return a.mtime;
 }
 
+/* Is it the part of another version of a file that is to be brought? */
+static bool
+is_outdated(const struct up *u, const char *name)
+{
+	const struct plan *p = &u->r->plan;
+	size_t i, from = strlen(BENEATH_PREFIX "r");
+
+	for (i = 0; i < p->count; i++) {
+		const struct entry *e = p->actions[i].entry;
+		char part[PART_NAME_MAX];
+
+		if (p->actions[i].kind != ACTION_FILE || e->size < BIG_FILE)
+			continue;
+		part_name(part, e);
+		if (strncmp(part + from, name + from, PART_FILE_LEN - from) ==
+		        0 &&
+		    strcmp(part + from, name + from) != 0)
+			return true;
+	}
+	return false;
+}
+
 /* What runs left that were interrupted. */
 static int
 sweep(struct up *u, struct err *err)
@@ -300,7 +322,8 @@ sweep(struct up *u, struct err *err)
 		if (str_starts(name, BENEATH_PREFIX "u"))
 			age = ABANDONED_S;
 		else if (str_starts(name, BENEATH_PREFIX "r"))
-			age = ABANDONED_PART_S;
+			age = is_outdated(u, name) ? ABANDONED_S
+			                           : ABANDONED_PART_S;
 		else
 			continue;
 		if (l->mtime + age > now)

@@ -104,10 +104,22 @@ note_outside(struct run *r)
 	}
 }
 
+/* Files that arrived are in place, and pieces of big ones are kept. */
+static void
+tell_to_go_on(struct err *err)
+{
+	struct err was = *err;
+
+	err_set(err, was.code,
+	    "%s; the same sync again goes on where it stopped", was.msg);
+}
+
 static int
 do_plan(struct run *r, bool up, struct err *err)
 {
+	unsigned losses = link_losses(r->link);
 	int rc = link_ways(r->link, r->until, err);
+	bool lost;
 
 	if (rc == -1)
 		return -1;
@@ -120,6 +132,11 @@ do_plan(struct run *r, bool up, struct err *err)
 		rc = download(r, err);
 	else
 		rc = r->sftp != NULL ? sftp_upload(r, err) : upload(r, err);
+	lost = link_losses(r->link) != losses ||
+	    (r->sftp != NULL && sftp_broken(r->sftp));
+	if (rc == -1 && err->code != ERR_CANCELLED &&
+	    (lost || err->code == ERR_TIMEOUT))
+		tell_to_go_on(err);
 	sftp_free(r->sftp);
 	r->sftp = NULL;
 	return rc;
@@ -222,8 +239,7 @@ run_plan(struct run *r, struct err *err)
 		return -1;
 	note_outside(r);
 	r->report->skipped = (int64_t)r->plan.same;
-	r->now.files_total = (int64_t)(r->plan.files + r->plan.links);
-	r->now.bytes_total = r->plan.bytes;
+	r->report->specials = (int64_t)r->plan.specials;
 	if (guard_delete(r, err) == -1 || guard_space(r, err) == -1)
 		return -1;
 	if (r->req->dry_run) {
@@ -234,6 +250,8 @@ run_plan(struct run *r, struct err *err)
 		r->report->too_large = true;
 		return 0;
 	}
+	r->now.files_total = (int64_t)(r->plan.files + r->plan.links);
+	r->now.bytes_total = r->plan.bytes;
 	if (r->plan.count == 0 && !(up && r->far.kind == FAR_MISSING) &&
 	    !left_something(r, up))
 		return 0;
@@ -295,7 +313,7 @@ sync_run(struct link *link, const struct sync_request *req,
 		rc = run_plan(&r, err);
 	tell_paths(&r);
 	report->duration_ms = clock_ms() - r.began;
-	if (rc == 0)
+	if (rc == 0 && !req->dry_run && !report->too_large)
 		run_tell(&r, "complete", NULL, 0, 0);
 	free(r.source_name);
 	free(r.local_dir);

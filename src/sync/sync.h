@@ -53,8 +53,9 @@ struct sync_report {
 	char *local_path, *remote_path; /* absolute */
 	json_t *problems;               /* array of {path, problem}, capped */
 	int64_t problem_count;
-	json_t *outside; /* links that lead out of the tree: their paths */
-	json_t *plan;    /* dry_run: first entries */
+	int64_t specials; /* of these, devices, sockets and FIFOs */
+	json_t *outside;  /* links that lead out of the tree: their paths */
+	json_t *plan;     /* dry_run: first entries */
 };
 
 /*

@@ -183,6 +183,28 @@ tree_find(const struct tree *t, const char *path)
 	    compare_path);
 }
 
+void
+tree_spread_kept(struct tree *t)
+{
+	size_t i;
+
+	/* Directories come before what is in them. */
+	for (i = t->count; i-- > 0;) {
+		const char *path = t->entries[i].path;
+		const char *slash = strrchr(path, '/');
+		const struct entry *up;
+		char *dir;
+
+		if (!t->entries[i].kept || slash == NULL)
+			continue;
+		dir = xstrndup(path, (size_t)(slash - path));
+		up = tree_find(t, dir);
+		free(dir);
+		if (up != NULL)
+			t->entries[up - t->entries].kept = true;
+	}
+}
+
 bool
 tree_below(const char *path, const char *dir)
 {

@@ -30,6 +30,8 @@ struct entry {
 	uint8_t type;       /* enum entry_type */
 	bool unread;        /* a directory whose content could not be read:
 	                     * what is below it is not known */
+	bool kept;          /* a directory that stays, as something below it is
+	                     * excluded and so not in the list */
 };
 
 struct tree_block;
@@ -62,6 +64,9 @@ int tree_compare(const char *a, const char *b);
 
 /* In a sorted tree; NULL if it is not there. */
 const struct entry *tree_find(const struct tree *t, const char *path);
+
+/* What holds a directory that is kept is kept, too.  Of a sorted tree. */
+void tree_spread_kept(struct tree *t);
 
 /* Is "path" strictly below the directory "dir" ("": the root)? */
 bool tree_below(const char *path, const char *dir);

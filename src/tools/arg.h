@@ -6,11 +6,11 @@
  * output table describes the fields of the result in the same way.
  *
  * Clients are not exact, so binding is lenient: null means absent, "5" and 5.0
- * are integers, "yes" is a boolean, and a list or an object may come as JSON
- * text.  Clients add arguments of their own, so unknown ones are ignored.  One
- * that is a slip for a known one is refused, though: who writes "dryrun" must
- * not get the deed in place of the rehearsal.  So is every unknown one inside
- * an object, where no client adds any.
+ * are integers, "yes" is a boolean, a list or an object may come as JSON text,
+ * and a string is a list of one.  Clients add arguments of their own, so
+ * unknown ones are ignored.  One that is a slip for a known one is refused,
+ * though: who writes "dryrun" must not get the deed in place of the rehearsal.
+ * So is every unknown one inside an object, where no client adds any.
  */
 #ifndef TOOLS_ARG_H
 #define TOOLS_ARG_H
@@ -29,7 +29,7 @@ enum arg_type {
 	ARG_NUMBER,  /* double */
 	ARG_BOOL,    /* bool */
 	ARG_ENUM,    /* int: place in "choices"; -1 if absent, no default */
-	ARG_STRINGS, /* json_t *: array of strings; NULL if absent */
+	ARG_STRINGS, /* json_t *: array of strings; NULL if absent or "" */
 	ARG_MAP,     /* json_t *: object of strings; NULL if absent */
 	ARG_OBJECT,  /* a struct with its own table in "fields" */
 	ARG_JSON,    /* json_t *: any object; NULL if absent or "" */
@@ -57,7 +57,7 @@ struct arg {
 /* The argument struct of one call, and what keeps its pointers alive. */
 struct bound {
 	void *values;
-	json_t *keep; /* values decoded from JSON text */
+	json_t *keep; /* values that were not given as they are */
 };
 
 /*

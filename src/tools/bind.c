@@ -395,6 +395,16 @@ bind_enum(struct binding *b, const struct arg *a, const json_t *v, void *to)
 	return refuse(b, a, v);
 }
 
+/* Keep it as long as the binding. */
+static const json_t *
+keep(struct binding *b, json_t *v)
+{
+	if (b->bound->keep == NULL)
+		b->bound->keep = json_array();
+	json_array_append_new(b->bound->keep, v);
+	return v;
+}
+
 /*
  * A value that may come as JSON text: the decoded value, kept alive by the
  * binding, or "v" itself if it is no string.  NULL if the text is no JSON.
@@ -408,21 +418,34 @@ decoded(struct binding *b, const json_t *v)
 	if (!json_is_string(v))
 		return v;
 	d = decode_json(json_string_value(v), json_string_length(v), &err);
-	if (d == NULL)
-		return NULL;
-	if (b->bound->keep == NULL)
-		b->bound->keep = json_array();
-	json_array_append_new(b->bound->keep, d);
-	return d;
+	return d != NULL ? keep(b, d) : NULL;
+}
+
+/* A string that is no JSON text of a list is a list of one.  What begins like a
+ * list was meant for one. */
+static const json_t *
+string_list(struct binding *b, const json_t *v)
+{
+	const char *s = json_string_value(v);
+	json_t *one;
+
+	if (s == NULL || s[strspn(s, " \t\r\n")] == '[')
+		return decoded(b, v);
+	one = json_array();
+	json_array_append(one, (json_t *)(uintptr_t)v);
+	return keep(b, one);
 }
 
 static int
 bind_strings(struct binding *b, const struct arg *a, const json_t *v, void *to)
 {
-	const json_t *list = decoded(b, v);
+	const json_t *list;
 	const json_t *item;
 	size_t i;
 
+	if (json_is_string(v) && str_blank(json_string_value(v)))
+		return a->required ? missing(b, a) : 0;
+	list = string_list(b, v);
 	if (!json_is_array(list))
 		return refuse(b, a, v);
 	json_array_foreach (list, i, item) {

@@ -1,8 +1,10 @@
 /* Sync, for the tools. */
 #include "tools/syncing.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/str.h"
 #include "tools/app.h"
 #include "tools/remote.h"
@@ -11,6 +13,9 @@
 /* More than this moves to a worker. */
 #define INLINE_FILES 200
 #define INLINE_BYTES ((int64_t)64 << 20)
+
+#define MEGABYTE 1000000
+#define WORDS_MAX ((size_t)8192) /* of a message: a path is in it */
 
 #define FILES_ENV "REMOTE_SANDBOX_INLINE_SYNC_MAX_FILES"
 #define BYTES_ENV "REMOTE_SANDBOX_INLINE_SYNC_MAX_BYTES"
@@ -45,11 +50,23 @@ static void
 tell(void *data, const struct sync_progress *p)
 {
 	struct call *call = data;
+	struct buf words;
 
+	buf_init(&words, WORDS_MAX);
+	buf_adds(&words, p->phase);
+	if (p->files_total > 0)
+		buf_addf(&words, ", %" PRId64 " of %" PRId64 " files",
+		    p->files_done, p->files_total);
+	if (p->bytes_total >= MEGABYTE)
+		buf_addf(&words, ", %.1f of %.1f MB",
+		    (double)p->bytes_done / MEGABYTE,
+		    (double)p->bytes_total / MEGABYTE);
+	if (p->path[0] != '\0')
+		buf_addf(&words, ": %s", p->path);
 	/* "done" must rise: bytes, and a little for each file. */
 	call_progress(call, (double)p->bytes_done + (double)p->files_done,
-	    (double)p->bytes_total + (double)p->files_total,
-	    p->path[0] != '\0' ? p->path : p->phase);
+	    (double)p->bytes_total + (double)p->files_total, words.data);
+	buf_free(&words);
 }
 
 /* Fails with what was done until then in the result. */

@@ -34,8 +34,8 @@ struct sync_args {
 	            "100 entries." }, \
 	{ SYNC_ARG(excludes), .type = ARG_STRINGS, \
 	    .help = "Patterns to leave alone besides .git, node_modules and " \
-	            "the like, such as *.log or data/; ! in front includes " \
-	            "again." }, \
+	            "the like, such as *.log, data/ or (at the top) /out; ! " \
+	            "in front includes again." }, \
 	{ SYNC_ARG(exclude_file), .type = ARG_STRING, \
 	    .help = "Local file with such patterns, one a line." }, \
 	{ SYNC_ARG(use_gitignore), .type = ARG_BOOL, \

@@ -16,7 +16,7 @@ import rsmcp
 import sshd as ssh_servers
 from rsmcp import SLOW
 from sshd import ROOT
-from test_sync import BOTH, LARGE, NS, Syncer, small_tree
+from test_sync import BOTH, LARGE, NS, Syncer, part_name, small_tree
 from trees import NAMES, Maker, describe, write
 
 needs_root = pytest.mark.skipif(not ROOT, reason="needs root")
@@ -547,6 +547,18 @@ def parts(target):
 
 
 @BOTH
+def test_what_holds_excluded_things_is_in_no_plan(box, direction):
+    source, target = box.way(direction)
+    write(source / "new", "1")
+    for name in ("a/build/x", "b/c/node_modules/m/x", "e/f"):
+        write(target / name, "old")
+    plan = box.good(direction, dry_run=True, excludes=["build/"],
+                    delete_extras=True)
+    assert {step["path"] for step in plan["plan"]
+            if step["action"] == "delete"} == {"e", "e/f"}, plan
+
+
+@BOTH
 def test_a_big_file_goes_on_where_it_was(box, direction):
     """After a cut, what is there already is not sent again."""
     source, target = box.way(direction)
@@ -565,6 +577,7 @@ def test_a_big_file_goes_on_where_it_was(box, direction):
     box.server.cut()
     result = box.agent.end(call)
     assert result.failed, result
+    assert "same sync again goes on where it stopped" in str(result), result
     assert not (target / "big").exists()
     [part] = parts(target)
     before = part.stat().st_ino
@@ -623,6 +636,22 @@ def test_what_another_run_writes_stays(box):
     box.good("up", delete_extras=True, confirm_delete=True)
     assert fresh.exists() and part.exists() and own_file.exists()
     assert not stale.exists()
+
+
+def test_parts_of_other_versions_go(box):
+    """Unless somebody may be writing them still."""
+    write(box.here / "big", os.urandom(17 << 20), mtime=NS)
+    one = box.there / part_name(b"big", box.here / "big")
+    one = write(one.with_name(one.name.replace("-p", "-r")), "part",
+                mtime=time.time_ns() - 3600 * NS)
+    os.utime(box.here / "big", (2, 2))
+    two = box.there / part_name(b"big", box.here / "big")
+    two = write(two.with_name(two.name.replace("-p", "-r")), "part")
+    os.utime(box.here / "big", (3, 3))
+    box.good("up")
+    assert not one.exists() and two.exists()
+    two.unlink()
+    same(box.here, box.there)
 
 
 def test_a_cancelled_upload_leaves_nothing(box):

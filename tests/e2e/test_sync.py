@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import stat
@@ -239,6 +240,52 @@ def test_excludes(syncer, direction):
              if path.is_file()}
     assert names == {"keep.py", "runs/b", "runs/exp1/old", "data/old",
                      ".git/old", "sub/node_modules/old", "y.log"}
+
+
+@BOTH
+@pytest.mark.parametrize("pattern, stay", [
+    ("build", {"build", "a/build", "b/build"}),
+    ("build/", {"build", "a/build"}),
+    ("/build", {"build"}),
+    ("./build", {"build"}),
+    ("**/build", {"build", "a/build", "b/build"}),
+    ("a/build/", {"a/build"}),
+])
+def test_slashes_in_patterns(syncer, direction, pattern, stay):
+    """As git and rsync understand them: at any depth, or at the top."""
+    source, target = syncer.way(direction)
+    write(source / "new", "1")
+    write(source / "a/new", "1")
+    for name in ("build/x", "a/build/x", "b/build"):
+        write(target / name, "old")
+    syncer.good(direction, excludes=[pattern], delete_extras=True,
+                confirm_delete=True)
+    assert {name for name in ("build", "a/build", "b/build")
+            if (target / name).exists()} == stay
+
+
+@BOTH
+def test_what_holds_excluded_things_is_in_no_plan(any_host, direction):
+    """It is not deleted, so it is not said to be, however it is listed."""
+    source, target = any_host.way(direction)
+    write(source / "new", "1")
+    for name in ("a/build/x", "b/c/node_modules/m/x", "b/c/f", "d/x.pyc",
+                 "e/f", "g/h/.git/HEAD", "gone"):
+        write(target / name, "old")
+    options = dict(excludes=["build/"], delete_extras=True)
+    plan = any_host.good(direction, dry_run=True, **options)
+    steps = {step["path"] for step in plan["plan"]
+             if step["action"] == "delete"}
+    assert steps == {"b/c/f", "e", "e/f", "gone"}, plan
+    assert (plan["deleted_dirs"], plan["deleted_files"]) == (1, 3), plan
+    done = any_host.good(direction, confirm_delete=True, **options)
+    assert (done["deleted_dirs"], done["deleted_files"]) == (1, 3), done
+    assert {str(path.relative_to(target)) for path in target.rglob("*")
+            if path.is_file()} == {
+                "new", "a/build/x", "b/c/node_modules/m/x", "d/x.pyc",
+                "g/h/.git/HEAD"}
+    plan = any_host.good(direction, dry_run=True, **options)
+    assert plan["plan"] == [] and plan["deleted_dirs"] == 0, plan
 
 
 @BOTH
@@ -1115,10 +1162,11 @@ def test_a_big_file_goes_on_where_it_was(syncer, sshd, direction):
     sshd.cut()
     result = syncer.agent.end(call)
     assert result.failed, result
+    assert "same sync again goes on where it stopped" in str(result), result
     assert not (target / "big").exists()
     done = [path.read_text().count("\n") - 1
             for path in target.glob(".rsmcp-p*.done")]
-    before = next(target.glob(".rsmcp-p????????????????")).stat().st_ino
+    before = next(target.glob(".rsmcp-p" + "?" * 24)).stat().st_ino
     rsmcp.until("the login is tried again", lambda: not getattr(
         syncer, direction)().failed)
     assert (target / "big").stat().st_ino == before, "not the same part"
@@ -1201,6 +1249,27 @@ def test_a_part_stays_if_the_host_could_not_read_on(new_agent, new_sshd,
     same(one.there, one.here)
 
 
+@BOTH
+def test_parts_of_other_versions_go(any_host, direction):
+    """Also where a sync was cut again and again, and the file was changed."""
+    source, target = any_host.way(direction)
+    big = write(source / "big", os.urandom(17 << 20), mtime=NS)
+    write(source / "other", os.urandom(17 << 20), mtime=2 * NS)
+    target.mkdir(exist_ok=True)
+    stay = [target / part_name(b"third", big)]
+    go = [target / part_name(b"big", big)]
+    os.utime(big, (5, 5))
+    go.append(target / part_name(b"big", big))
+    os.utime(big, (6, 6))
+    for part in go + stay:
+        write(part, b"part")
+        write(target / (part.name + ".done"), piece_list([1 << 24]))
+    any_host.good(direction)
+    assert sorted(target.glob(".rsmcp-*")) == sorted(
+        stay + [target / (part.name + ".done") for part in stay])
+    assert (target / "big").read_bytes() == big.read_bytes()
+
+
 def test_two_downloads_of_a_big_file(new_agent, sshd, tmp_path):
     """One brings it; the other does not write into what that put in place."""
     line = SlowRoad(sshd.port, 16 << 20)
@@ -1226,11 +1295,16 @@ def test_two_downloads_of_a_big_file(new_agent, sshd, tmp_path):
 
 def part_name(path, like):
     """What the part of a big file is called."""
-    h = 1469598103934665603
+    def add(h, text):
+        for byte in text:
+            h = (h ^ byte) * 1099511628211 % (1 << 64)
+        return h
+
+    file = add(1469598103934665603, path)
     st = like.stat()
-    for byte in b"%s%d.%d" % (path, st.st_size, st.st_mtime_ns):
-        h = (h ^ byte) * 1099511628211 % (1 << 64)
-    return ".rsmcp-p%016x" % h
+    return ".rsmcp-p%08x%016x" % (
+        (file ^ file >> 32) % (1 << 32),
+        add(file, b"%d.%d" % (st.st_size, st.st_mtime_ns)))
 
 
 @needs_root
@@ -1294,7 +1368,7 @@ def test_another_run_was_done_with_the_part_first(new_agent, new_sshd,
     """What it put in place is whole, and is not replaced by the rest."""
     path = behind(tmp_path / "wrap", "dd", """
 $REAL "$@" || exit
-for part in .rsmcp-p????????????????; do
+for part in .rsmcp-p????????????????????????; do
     [ -s "$part" ] && [ ! -e ../was_here ] || continue
     cp -p ../here/big big && rm "$part" "$part.done" && : >../was_here
 done""", HOSTS[host](tmp_path))
@@ -1368,3 +1442,8 @@ def test_progress(syncer):
     assert not syncer.agent.end(call).failed
     seen = [params["progress"] for _, params in syncer.agent.progress["p"]]
     assert seen == sorted(seen) and len(seen) >= 1
+    for _, told in syncer.agent.progress["p"]:
+        if "total" in told:
+            assert told["total"] == 30 * 1000000 + 30, told
+            assert re.match(r"\w+, \d+ of 30 files, [\d.]+ of 30\.0 MB",
+                            told["message"]), told

@@ -318,6 +318,18 @@ def test_sigterm_ends_it_in_good_order(slow):
     assert not slow.locks()
 
 
+def test_one_that_lost_its_connection_says_how_to_go_on(slow, sshd):
+    started = slow.start()
+    slow.moving(started["task_id"])
+    sshd.cut()
+    result = slow.end(started["task_id"])
+    assert result["status"] == "failed", result
+    assert "the same sync again goes on where it stopped" in result["error"]
+    again = slow.start()
+    assert slow.end(again["task_id"])["status"] == "completed"
+    same(slow.here, slow.there, dir_times=False)
+
+
 def test_a_killed_worker_is_stale_and_the_next_completes(slow):
     started = slow.start()
     slow.moving(started["task_id"])

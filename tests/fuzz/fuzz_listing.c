@@ -38,6 +38,7 @@ check_entry(const struct tree *t, size_t i, const struct rules *r)
 	must((e->target != NULL) == (e->type == ENTRY_LINK));
 	must(e->type == ENTRY_FILE || e->size == 0);
 	must(!e->unread || e->type == ENTRY_DIR);
+	must(!e->kept || e->type == ENTRY_DIR);
 	must(!rules_staging(e->path));
 	must(r == NULL || !rules_cover(r, e->path, e->type == ENTRY_DIR));
 	if (slash != NULL) {

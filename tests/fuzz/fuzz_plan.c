@@ -39,7 +39,7 @@ struct place {
 struct world {
 	struct place now[PATHS];
 	bool blocked[PATHS]; /* a problem was told */
-	uint16_t root_mode;
+	bool told;           /* the tree knows of what is hidden */
 };
 
 static size_t
@@ -122,6 +122,21 @@ read_side(struct tree *t, struct place *places, const uint8_t *data,
 }
 
 /* --- Carrying it out ------------------------------------------------------ */
+
+/* Let the tree know of what is hidden. */
+static void
+tell_hidden(struct tree *t, const struct place *places)
+{
+	size_t i, k;
+
+	for (i = 0; i < PATHS; i++) {
+		for (k = 0; k < t->count; k++) {
+			if (places[i].hidden &&
+			    tree_below(paths[i], t->entries[k].path))
+				t->entries[k].kept = true;
+		}
+	}
+}
 
 /* Names in the directory of "i" change. */
 static void
@@ -209,8 +224,10 @@ carry_out(struct world *w, const struct action *a)
 		break;
 	case ACTION_RMDIR:
 		must(p->there && p->type == ENTRY_DIR && !p->hidden);
-		if (holds_hidden(w, i))
+		if (holds_hidden(w, i)) {
+			must(!w->told);
 			break;
+		}
 		must(is_empty(w, i));
 		change_in(w, i);
 		p->there = false;
@@ -362,6 +379,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	t.o.same = (data[0] & 2) != 0 ? all_same : NULL;
 	t.from.partial = (data[0] & 12) == 12;
 	t.to.whole_seconds = (data[0] & 48) == 48;
+	t.w.told = (data[0] & 64) != 0;
+	if (t.w.told)
+		tell_hidden(&t.to, t.before);
 	memcpy(t.w.now, t.before, sizeof(t.before));
 
 	plan_make(&p, &t.from, &t.to, &t.o, note_problem, &t);

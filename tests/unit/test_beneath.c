@@ -389,6 +389,7 @@ what_was_left_behind_is_swept(void **state)
 	put_part("dir/.rsmcp-p0123456789abcdee", 8);
 	put_part("dir/.rsmcp-p0123456789abcdee.done", 8);
 	put_part("dir/.rsmcp-p0123456789abcdee.other", 8);
+	put_part("dir/.rsmcp-p0123456789abcdeeffffffff", 8);
 	put_file(root, "dir/file", BYTES("x"));
 	put_dir(root, ".rsmcp-0123456789abcdee");
 	assert_int_equal(beneath_create(root, "dir/new", &f, &err), 0);

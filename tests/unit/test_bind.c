@@ -577,6 +577,22 @@ lists_may_come_as_json_text(void **state)
 }
 
 static void
+a_string_is_a_list_of_one(void **state)
+{
+	(void)state;
+	same_json(accepted("{\"tags\":\"*.c\"}")->tags, "[\"*.c\"]");
+	same_json(accepted("{\"tags\":\"a,b c\"}")->tags, "[\"a,b c\"]");
+	same_json(accepted("{\"tags\":\"{}\"}")->tags, "[\"{}\"]");
+	same_json(accepted("{\"tags\":\"5\"}")->tags, "[\"5\"]");
+	same_json(accepted("{\"tags\":\"a[1]\"}")->tags, "[\"a[1]\"]");
+	same_json(accepted("{\"slurm\":{\"partition\":\"p\","
+	                   "\"modules\":\"m\"}}")
+	              ->slurm.modules,
+	    "[\"m\"]");
+	assert_null(accepted("{\"tags\":\" \"}")->tags);
+}
+
+static void
 several_values_may_come_as_json_text_at_once(void **state)
 {
 	const struct every *v = accepted(
@@ -596,9 +612,9 @@ several_values_may_come_as_json_text_at_once(void **state)
 static void
 what_is_no_list_of_strings_is_refused(void **state)
 {
-	static const char *const values[] = { "\"a\"", "\"a,b\"", "\"[1]\"",
-		"\"[\"", "\"{}\"", "[1]", "[null]", "[\"a\",[]]", "{}",
-		"{\"0\":\"a\"}", "5", "true", "\"[],[]\"" };
+	static const char *const values[] = { "\"[1]\"", "\"[\"", "\" [a]*.c\"",
+		"[1]", "[null]", "[\"a\",[]]", "{}", "{\"0\":\"a\"}", "5",
+		"true", "\"[],[]\"" };
 	char json[100];
 	size_t i;
 
@@ -905,7 +921,7 @@ a_secret_is_never_repeated(void **state)
 		"{\"passphrase\":{\"a\":\"hunter2\"}}",
 		"{\"passphrase\":\"hunter2\\u0000\"}",
 		"{\"pin\":\"hunter2\"}",
-		"{\"tokens\":\"hunter2\"}",
+		"{\"tokens\":\"[hunter2\"}",
 		"{\"tokens\":[\"hunter2\",5]}",
 		"{\"tokens\":{\"hunter2\":\"hunter2\"}}",
 		"{\"slurm\":{\"partition\":\"p\",\"password\":[\"hunter2\"]}}",
@@ -1124,6 +1140,7 @@ main(void)
 		TEST(a_choice_is_its_place_in_the_list),
 		TEST(other_choices_are_refused_with_the_list),
 		TEST(lists_may_come_as_json_text),
+		TEST(a_string_is_a_list_of_one),
 		TEST(several_values_may_come_as_json_text_at_once),
 		TEST(what_is_no_list_of_strings_is_refused),
 		TEST(maps_hold_strings),

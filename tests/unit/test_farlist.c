@@ -98,6 +98,9 @@ compare(const struct run *r, const struct tree *want, bool newlines)
 		assert_int_equal(f->size, e->size);
 		assert_int_equal(f->mtime, t);
 		assert_int_equal(f->target == NULL, e->target == NULL);
+		if (f->kept != e->kept)
+			fail_msg("%s: '%s' is kept: %d", r->o.lister, e->path,
+			    f->kept);
 		if (e->target != NULL)
 			assert_string_equal(f->target, e->target);
 	}

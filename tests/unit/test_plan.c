@@ -7,7 +7,8 @@
 
 #define S INT64_C(1000000000)
 
-/* A tree from lines "TYPE MODE SIZE MTIME PATH [TARGET]". */
+/* A tree from lines "TYPE MODE SIZE MTIME PATH [TARGET]"; "k" is a directory
+ * that is kept. */
 static void
 fill(struct tree *t, const char *const *lines)
 {
@@ -23,11 +24,13 @@ fill(struct tree *t, const char *const *lines)
 		assert_true(n >= 5);
 		e->type = type == 'f' ? ENTRY_FILE
 		    : type == 'd'     ? ENTRY_DIR
+		    : type == 'k'     ? ENTRY_DIR
 		    : type == 'l'     ? ENTRY_LINK
 		                      : ENTRY_OTHER;
 		e->mode = (uint16_t)mode;
 		e->size = size;
 		e->mtime = mtime;
+		e->kept = type == 'k';
 	}
 	tree_sort(t);
 }
@@ -363,6 +366,29 @@ says_no_less_than_there_is_of_immense_files(void **state)
 	done(&m);
 }
 
+static void
+what_holds_something_excluded_stays_and_is_not_counted(void **state)
+{
+	struct made m;
+
+	(void)state;
+	make(&m, NONE,
+	    LINES("k 500 0 1 a", "k 755 0 1 a/b", "f 644 1 1 a/f",
+	        "k 500 0 1 c", "d 755 0 1 d"),
+	    &deleting);
+	assert_string_equal(m.text.data, "open a\nrmdir d\ndelete a/f\n");
+	assert_int_equal(m.plan.deleted_dirs, 1);
+	assert_int_equal(m.plan.deleted_files, 1);
+	assert_string_equal(m.problems.data, "");
+	done(&m);
+	make(&m, LINES("f 644 1 1 a", "l 777 0 1 b x"),
+	    LINES("k 755 0 1 a", "f 644 1 1 a/f", "k 755 0 1 b"), &deleting);
+	assert_string_equal(m.text.data, "");
+	says(m.problems.data, "a: the target has a directory of this name");
+	says(m.problems.data, "b: the target has a directory of this name");
+	done(&m);
+}
+
 int
 main(void)
 {
@@ -381,6 +407,8 @@ main(void)
 		cmocka_unit_test(compares_times),
 		cmocka_unit_test(knows_a_slip),
 		cmocka_unit_test(says_no_less_than_there_is_of_immense_files),
+		cmocka_unit_test(
+		    what_holds_something_excluded_stays_and_is_not_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

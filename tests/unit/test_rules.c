@@ -69,11 +69,8 @@ patterns_mean_what_they_always_did(void **state)
 	YES("build", true, "build/");
 	YES("build/x/y", false, "build/");
 	NO("build", false, "build/");
-	NO("a/build", true, "build/");
-	YES("a/build", true, "/build");
 	YES("a/b/c", false, "a/*");
 	YES("a/b", true, "a/b");
-	NO("foo", false, "**/foo");
 	YES("a/foo", false, "**/foo");
 	NO("foo/bar", false, "foo/**/bar");
 	NO("a/keep.log", false, "*.log", "!keep.log");
@@ -82,8 +79,69 @@ patterns_mean_what_they_always_did(void **state)
 	NO(".git/config", false, "!.git/");
 	YES("a/b", false, "  ./a\\b  ");
 	YES("a/b", false, ".///a/b");
+	YES("x/a/y/b", false, "**/a*b");
+	YES("a/x/b/c", false, "a*b/");
 	NO("A", false, "a");
-	NO("a", false, "", "  ", "!", "/", "./");
+	NO("a", false, "", "  ", "!", "/", "./", "//", "././/");
+}
+
+static void
+a_slash_in_front_means_the_top(void **state)
+{
+	(void)state;
+	YES("build", true, "/build");
+	YES("build", false, "/build");
+	YES("build/x", false, "/build");
+	NO("a/build", true, "/build");
+	NO("a/build/x", false, "/build");
+	YES("build", true, "./build");
+	NO("a/build", true, "./build");
+	YES("x.log", false, "/*.log");
+	NO("a/x.log", false, "/*.log");
+	YES("bXd", false, "/b[X]d");
+	NO("b/d", false, "/b?d", "/b*d");
+	YES("build/x", false, "/build/");
+	NO("build", false, "/build/");
+	NO("a/build", true, "/build/", "./build/");
+	YES("a/b", true, "/a/b");
+	NO("x/a/b", true, "/a/b", "/a/b/", "a/b/");
+	NO("build", true, "build", "!/build");
+	YES("a/build", true, "build", "!/build");
+}
+
+static void
+a_slash_behind_means_directories_at_any_depth(void **state)
+{
+	(void)state;
+	YES("a/build", true, "build/");
+	YES("a/b/build/x", false, "build/");
+	NO("a/build", false, "build/");
+	NO("a/rebuild", true, "build/");
+	YES("a/cmake-build-1", true, "cmake-build-*/");
+	NO("a/cmake-build-1", false, "cmake-build-*/");
+	YES("a/b.d", true, "*.d/");
+	NO("a/b.d", false, "*.d/");
+	YES("a", true, "build//", "*/");
+	NO("a/.git", true, "!.git/");
+}
+
+static void
+stars_in_front_mean_any_depth(void **state)
+{
+	(void)state;
+	YES("build", true, "**/build");
+	YES("a/b/build", false, "**/build");
+	NO("a/rebuild", false, "**/build");
+	YES("build", true, "/**/build");
+	YES("build", true, "**/build/");
+	YES("a/build/x", false, "**/build/");
+	NO("a/build", false, "**/build/");
+	YES("foo/bar", false, "**/foo/bar");
+	YES("a/foo/bar", false, "**/**/foo/bar");
+	NO("afoo/bar", false, "**/foo/bar");
+	YES("a", true, "**/");
+	NO("a", false, "**/");
+	YES("a/b", false, "**");
 }
 
 static void
@@ -198,10 +256,13 @@ names_for_elsewhere_are_sure(void **state)
 	rules_add(r, "a/b");
 	rules_add(r, "x?");
 	rules_add(r, "[ab]");
+	rules_add(r, "/top");
+	rules_add(r, "dir/");
 	rules_add(r, "out");
+	rules_add(r, "**/deep");
 	n = 0;
 	rules_each_name(r, count_name, &n);
-	assert_int_equal(n, 7);
+	assert_int_equal(n, 8);
 	rules_add(r, "!x");
 	n = 0;
 	rules_each_name(r, count_name, &n);
@@ -523,6 +584,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults_hold_at_any_depth),
 		cmocka_unit_test(patterns_mean_what_they_always_did),
+		cmocka_unit_test(a_slash_in_front_means_the_top),
+		cmocka_unit_test(a_slash_behind_means_directories_at_any_depth),
+		cmocka_unit_test(stars_in_front_mean_any_depth),
 		cmocka_unit_test(a_pattern_of_a_directory_covers_what_is_below),
 		cmocka_unit_test(the_last_match_counts),
 		cmocka_unit_test(staging_places_are_always_excluded),
