@@ -122,6 +122,9 @@ write_config(struct localhost *l, struct err *err)
 	return rc;
 }
 
+/* Descriptors of the shell. */
+enum { CHILD_IN, CHILD_OUT };
+
 /* In the child: the shell, in a session of its own, as some clients end the
  * server with its whole group. */
 static void
@@ -129,8 +132,8 @@ become_shell(int in, const char *const *argv)
 {
 	int out = open("/dev/null", O_WRONLY);
 
-	if (setsid() == -1 || dup2(in, STDIN_FILENO) == -1 ||
-	    dup2(out, STDOUT_FILENO) == -1)
+	if (setsid() == -1 || dup2(in, CHILD_IN) == -1 ||
+	    dup2(out, CHILD_OUT) == -1)
 		_exit(127);
 	self_adopt();
 	execvp(argv[0], (char *const *)(uintptr_t)argv);
