@@ -150,7 +150,7 @@ struct job_status {
 	int64_t started, ended; /* seconds since 1970; 0: not known */
 	int64_t pid;            /* of the command */
 	bool stopped;           /* somebody asked for its end */
-	int64_t orphans;        /* of LOST: processes that still run */
+	int64_t orphans; /* of one that ended: its processes that run on */
 	bool tmux;
 	char *log_file;     /* absolute; NULL: not known */
 	int64_t log_begin;  /* where in the file this run begins */

@@ -144,18 +144,25 @@ ended(struct step *s, const struct watch *old, const struct observation *o,
 	struct watch *w = &s->watch;
 	bool good = o->state == JOB_EXITED && o->exit_code == 0;
 	json_t *extras = json_object();
-	char how[128];
+	char how[128], left[64] = "";
 
 	if (is_resumed(old, o))
 		resume_started(s, now);
 	w->last_exit_code = o->exit_code == -1 ? WATCH_NO_CODE : o->exit_code;
 	json_object_set_new(extras, "exit_code",
 	    o->exit_code == -1 ? json_null() : json_integer(o->exit_code));
+	if (o->orphans > 0) {
+		json_object_set_new(extras, "orphans",
+		    json_integer(o->orphans));
+		snprintf(left, sizeof(left),
+		    " It left %" PRId64 " process%s running.", o->orphans,
+		    o->orphans == 1 ? "" : "es");
+	}
 	if (good) {
 		end(s, WATCH_COMPLETED, STATE_COMPLETED);
 		tell(s, EVENT_COMPLETED, extras, now,
-		    "The job '%.100s' on %.100s has completed.",
-		    w->tmux_session, w->sandbox_name);
+		    "The job '%.100s' on %.100s has completed.%s",
+		    w->tmux_session, w->sandbox_name, left);
 		return;
 	}
 	if (o->exit_code == -1)
@@ -178,8 +185,9 @@ ended(struct step *s, const struct watch *old, const struct observation *o,
 		json_object_set_new(extras, "stopped", json_true());
 	end(s, WATCH_FAILED, STATE_FAILED);
 	tell(s, EVENT_FAILED, extras, now,
-	    "The job '%.100s' on %.100s has failed: %s%s.", w->tmux_session,
-	    w->sandbox_name, how, o->stopped ? ", stopped on request" : "");
+	    "The job '%.100s' on %.100s has failed: %s%s.%s", w->tmux_session,
+	    w->sandbox_name, how, o->stopped ? ", stopped on request" : "",
+	    left);
 }
 
 /* Lost, but no reason to bring it back: "words" say why, "mark" is set in the

@@ -207,6 +207,33 @@ a_status_other_than_0_is_a_failure(void **state)
 }
 
 static void
+what_an_ended_job_left_running_is_told(void **state)
+{
+	struct watch w = new_watch();
+	struct observation o = job(JOB_EXITED, 0);
+	json_t *p;
+
+	(void)state;
+	o.orphans = 1;
+	step(&w, o, 1000);
+	is(&w, "completed", "completed");
+	assert_non_null(strstr(w.last_summary,
+	    "has completed. It left 1 process running."));
+	p = last_payload();
+	assert_int_equal(json_integer_value(json_object_get(p, "orphans")), 1);
+	json_decref(p);
+	watch_free(&w);
+	w = new_watch();
+	o = job(JOB_KILLED, 137);
+	o.orphans = 2;
+	step(&w, o, 1000);
+	is(&w, "failed", "failed");
+	assert_non_null(strstr(w.last_summary,
+	    "killed by signal 9. It left 2 processes running."));
+	watch_free(&w);
+}
+
+static void
 what_slurm_says_is_told(void **state)
 {
 	struct watch w = resumable_watch(3);
@@ -1051,6 +1078,7 @@ main(void)
 		TEST(a_job_that_runs_and_completes),
 		TEST(looks_are_spread_and_an_interval_apart),
 		TEST(a_status_other_than_0_is_a_failure),
+		TEST(what_an_ended_job_left_running_is_told),
 		TEST(what_slurm_says_is_told),
 		TEST(an_end_is_the_end),
 		TEST(an_outage_is_told_once_and_its_end_too),
