@@ -192,7 +192,8 @@ watching_make(struct watch *w, const struct watch_wish *wish,
 		watch_set(&w->event_command, wish->args->event_command);
 	} else if (wish->codex_wakeup) {
 		free(w->event_command);
-		w->event_command = event_codex_command(wish->codex_command);
+		w->event_command =
+		    event_codex_command(wish->codex_command, w->auto_resume);
 	}
 	return check_paths(w, wish, err) == -1 ? -1 : check_resume(w, err);
 }
