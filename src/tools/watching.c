@@ -18,6 +18,7 @@
 #include "tools/jobs.h"
 #include "watch/event.h"
 #include "watch/service.h"
+#include "watch/step.h"
 #include "watch/webhook.h"
 
 /* --- making a record ------------------------------------------------------
@@ -282,7 +283,9 @@ watching_leave(const char *key_file, const struct until *until, struct err *err)
 		return -1;
 	for (i = 0; i < count && rc == 0; i++) {
 		if (strcmp(list[i].sandbox_key, key) == 0)
-			rc = watches_cancel(list[i].id, until, err);
+			rc = watches_leave(list[i].id, STATE_INTERRUPTED,
+			    "Its sandbox is gone, and the job with it.", until,
+			    err);
 	}
 	watches_free(list, count);
 	return rc == 0 ? keep_drop(key, until, err) : -1;

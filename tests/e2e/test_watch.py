@@ -152,7 +152,9 @@ def test_a_host_that_is_away_for_a_while(watched, sshd):
     watched.until_state(watch_id, "running")
     sshd.stop()
     watched.until_event(watch_id, "ssh_unreachable")
-    assert watched.watch(watch_id)["last_error"]
+    watch = watched.watch(watch_id)
+    assert "not tried again" not in watch["last_error"] + watch["last_summary"]
+    assert watch["last_error"]
     sshd.restart()
     watched.until_event(watch_id, "running_restored")
     file_of(sshd, "stop").touch()
