@@ -345,8 +345,8 @@ is_same_place(const struct sandbox *a, const struct sandbox *b)
 	return strcmp(a->host, b->host) == 0 && a->port == b->port;
 }
 
-int
-watching_check_sandbox(struct call *call, const struct watch *w,
+static int
+check_sandbox(struct call *call, const struct watch *w,
     const struct sandbox *sb, struct err *err)
 {
 	char key[KEEP_KEY_SIZE], kept_key[KEEP_KEY_SIZE];
@@ -375,14 +375,27 @@ watching_check_sandbox(struct call *call, const struct watch *w,
 	return rc;
 }
 
-struct link *
-watching_link(struct call *call, const struct watch *w, struct err *err)
+const struct sandbox *
+watching_sandbox(struct call *call, const struct watch *w, struct err *err)
 {
 	const struct sandbox *sb = app_sandbox(call->app, w->sandbox_name, err);
 
-	if (sb == NULL || watching_check_sandbox(call, w, sb, err) == -1)
+	if (sb == NULL) {
+		err_wrap(err,
+		    "watch %lld is for a job on the sandbox '%.100s', which "
+		    "may have another name now",
+		    (long long)w->id, w->sandbox_name);
 		return NULL;
-	return links_get(call->app->links, sb);
+	}
+	return check_sandbox(call, w, sb, err) == 0 ? sb : NULL;
+}
+
+struct link *
+watching_link(struct call *call, const struct watch *w, struct err *err)
+{
+	const struct sandbox *sb = watching_sandbox(call, w, err);
+
+	return sb != NULL ? links_get(call->app->links, sb) : NULL;
 }
 
 int
