@@ -35,7 +35,7 @@ static const struct arg args[] = {
 	{ ARG(tmux_session), .type = ARG_STRING, .dflt_str = "",
 	    .help = "Name of the job; NAME[3] for a task of an array." },
 	{ ARG(log_file), .type = ARG_STRING, .dflt_str = "",
-	    .help = "Its log, for a job that another server started." },
+	    .help = "Its log, if another server started it; else not used." },
 	{ ARG(watch_id), .type = ARG_INT, .min = 0, .max = INT64_MAX,
 	    .help = "Or the watch that looks after it." },
 	{ ARG(last_n_lines), .type = ARG_INT, .min = 1, .max = 10000,

@@ -74,7 +74,9 @@ struct watching_args {
 	        WATCHING_TEXT, WATCHING_MORE),                                \
 	    WATCHING_ROW(t, event_command, "Local command for each event.",   \
 	        WATCHING_TEXT, WATCHING_MORE),                                \
-	    WATCHING_ROW(t, auto_resume, "Run resume_command after a loss.",  \
+	    WATCHING_ROW(t, auto_resume,                                      \
+	        "Run resume_command after a loss, not after an exit code or " \
+	        "a signal; needs a checkpoint.",                              \
 	        WATCHING_BOOL(0)),                                            \
 	    WATCHING_ROW(t, max_resume_attempts, "How often, at most.",       \
 	        WATCHING_INT(0, 1000, 1), WATCHING_MORE),                     \

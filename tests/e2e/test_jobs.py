@@ -1035,6 +1035,14 @@ tmux new-session -d -s old2 'sleep %s'
     assert not tag.pids()
 
 
+def test_log_file_is_for_jobs_of_another_server(jobs):
+    jobs.start("echo hi", "j")
+    log = jobs.over("j")["log_file"]
+    assert jobs.check("j", log_file="/nowhere/x.log")["log_file"] == log
+    result = jobs.ask("check_background_task", log_file=log)
+    assert result.failed and "'tmux_session' must name" in result["error"]
+
+
 @needs_tmux
 def test_stop_ends_no_session_of_another_name(jobs, sshd):
     """The text that ends processes has variables of its own."""
