@@ -167,9 +167,9 @@ print_watch(const struct watch *w)
 	print_time("last look", w->last_checked_ts);
 	print_time("next look", w->next_check_ts);
 	if (w->auto_resume) {
-		printf("%-12s %" PRId64 " of %" PRId64 " time%s\n", "resumed",
+		printf("%-12s %" PRId64 " of %" PRId64 " %s\n", "resumed",
 		    w->resume_attempts, w->max_resume_attempts,
-		    w->max_resume_attempts == 1 ? "" : "s");
+		    str_plural(w->max_resume_attempts, "time", "times"));
 		print_time("resume at", w->resume_due_ts);
 	}
 	print_field("resume by", w->resume_command);

@@ -110,9 +110,9 @@ end_exhausted(struct step *s, int64_t now)
 	end(s, WATCH_FAILED, STATE_EXHAUSTED);
 	tell(s, EVENT_RESUME_EXHAUSTED, attempt_json(w), now,
 	    "The job '%.100s' on %.100s is down and was resumed %" PRId64
-	    " time%s, as often as allowed; nothing more is done.",
+	    " %s, as often as allowed; nothing more is done.",
 	    w->tmux_session, w->sandbox_name, w->resume_attempts,
-	    w->resume_attempts == 1 ? "" : "s");
+	    str_plural(w->resume_attempts, "time", "times"));
 }
 
 static void
@@ -156,9 +156,8 @@ ended(struct step *s, const struct watch *old, const struct observation *o,
 	if (o->orphans > 0) {
 		json_object_set_new(extras, "orphans",
 		    json_integer(o->orphans));
-		snprintf(left, sizeof(left),
-		    " It left %" PRId64 " process%s running.", o->orphans,
-		    o->orphans == 1 ? "" : "es");
+		snprintf(left, sizeof(left), " It left %" PRId64 " %s running.",
+		    o->orphans, str_plural(o->orphans, "process", "processes"));
 	}
 	if (good) {
 		end(s, WATCH_COMPLETED, STATE_COMPLETED);

@@ -403,6 +403,7 @@ resumes_end_when_they_are_used_up(void **state)
 	step(&w, seen(SEEN_RESUMED), 1001);
 	step(&w, job(JOB_LOST, -1), 1100);
 	told("interrupted,resume_exhausted");
+	says(w.last_summary, "was resumed 1 time, as often");
 	assert_false(out.resume);
 	is(&w, "failed", "resume_exhausted");
 	assert_int_equal(w.next_check_ts, 0);
