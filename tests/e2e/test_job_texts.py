@@ -180,6 +180,8 @@ def test_what_an_ended_job_left_running_is_counted(host, end, state, what):
     host.start("j", "sleep 77 & sleep 77 & " + end)
     look = host.over()
     assert (look.state, look.what, look.orphans) == (state, what, "2")
+    for pid in look.left.split():
+        assert b"sleep\x0077" in ssh_servers.words_of(int(pid))
     host.start("none", "true")
     assert host.over("none").orphans == "0"
     rows = host.run("list", A=0).decode().split("\n\n")

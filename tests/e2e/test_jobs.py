@@ -1150,6 +1150,16 @@ def test_exec_that_ends_in_time(jobs):
     assert result.failed and "nothing was started" in result["error"]
 
 
+def test_exec_that_ends_in_time_and_leaves_children(jobs, tag):
+    result = jobs.good("exec_bash", command="sleep %s & echo left" % tag,
+                       on_timeout="background")
+    assert (result["exit_code"], result["stdout"]) == (0, "left\n")
+    assert result["background_pids"] == tag.pids()
+    name = result["tmux_session"]
+    assert jobs.check(name)["orphans"] == 1
+    assert jobs.stop(name)["kill_verified"] is True and not tag.pids()
+
+
 def test_exec_that_goes_on(jobs, tag):
     result = jobs.good("exec_bash", command="echo begun; sleep %s" % tag,
                        timeout_s=1, on_timeout="background")

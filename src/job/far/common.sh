@@ -130,19 +130,20 @@ marked() {
 	fi
 }
 
-# orphans DIR: of a run that has ended, "orphaned" are the processes that bear
-# its mark, as marked() prints them, and o is how many they are.  A scheduler
-# looks after its own.
+# orphans DIR: of a run that has ended, "orphaned" are the numbers of processes
+# that bear its mark, and o is how many they are.  A scheduler looks after its
+# own.
 orphans() {
 	o=0 i='' orphaned=''
 	[ ! -f "$1/id" ] || read -r i x <"$1/id"
 	if [ -z "$i" ] || [ -f "$1/opts" ] || [ ! -r /proc/self/stat ]; then
 		return
 	fi
-	orphaned=$(marked "RSMCP_CALL=job.$i.")
-	# shellcheck disable=SC2086
-	set -- $orphaned
-	o=$#
+	for x in $(marked "RSMCP_CALL=job.$i."); do
+		x=${x#/proc/}
+		orphaned="$orphaned${x%%/*} "
+		o=$((o+1))
+	done
 }
 
 # bar DIR: a run that has not begun is not to begin any more; fails if it has.

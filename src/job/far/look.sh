@@ -229,7 +229,7 @@ else
 		Y=1 b=$((o/4096*4096))
 	fi
 fi
-h=0 r=- v=0 x='' m=0 k=0
+h=0 r=- v=0 x='' m=0 k=0 orphaned=
 [ ! -f "$D/stop" ] || h=1
 [ ! -f "$D/id" ] || read -r r x <"$D/id"
 [ ! -f "$D/started" ] || read -r v x <"$D/started"
@@ -248,8 +248,8 @@ case $n.$s in
 	fi
 	k=$o o=$j x=$y;;
 esac
-printf 'run %s\nnewest %s\nstate %s\nwhat %s\nended %s\npid %s\nstarted %s\nstop %s\nid %s\ntmux %s\norphans %s\nbegin %s\nsize %s\nfrom %s\nat %s\noffset %s\nreplaced %s\nlines %s\nmark %s\nlog %s\n' \
-	"$n" "$u" "$s" "$w" "$e" "$p" "$v" "$h" "$r" "$m" "$k" "$a" "$z" "$b" "$o" $((o+l)) \
+printf 'run %s\nnewest %s\nstate %s\nwhat %s\nended %s\npid %s\nstarted %s\nstop %s\nid %s\ntmux %s\norphans %s\nleft %s\nbegin %s\nsize %s\nfrom %s\nat %s\noffset %s\nreplaced %s\nlines %s\nmark %s\nlog %s\n' \
+	"$n" "$u" "$s" "$w" "$e" "$p" "$v" "$h" "$r" "$m" "$k" "$orphaned" "$a" "$z" "$b" "$o" $((o+l)) \
 	$g "$x" "$Q" "$L"
 sched_words "$D"
 echo

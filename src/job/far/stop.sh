@@ -9,8 +9,7 @@
 ours() {
 	! tick "$q" || return 1
 	for f in $orphaned; do
-		f=${f#/proc/}
-		read -r k 2>/dev/null <"/proc/${f%%/*}/stat" || continue
+		read -r k 2>/dev/null <"/proc/$f/stat" || continue
 		k=${k##*") "}
 		# shellcheck disable=SC2086
 		set -- $k
