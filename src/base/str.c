@@ -95,6 +95,12 @@ str_same(const char *a, const char *b)
 	return str_lower(*a) == str_lower(*b);
 }
 
+const char *
+str_plural(int64_t n, const char *one, const char *more)
+{
+	return n == 1 ? one : more;
+}
+
 bool
 str_blank(const char *s)
 {

@@ -24,6 +24,9 @@ char str_lower(char c);
 /* Same letters, ASCII case aside. */
 bool str_same(const char *a, const char *b);
 
+/* The word that goes with so many. */
+const char *str_plural(int64_t n, const char *one, const char *more);
+
 /* Nothing but white space (or NULL). */
 bool str_blank(const char *s);
 

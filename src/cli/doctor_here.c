@@ -271,14 +271,16 @@ check_watchdog(json_t *list, const json_t *status)
 		    "it runs, but gave no sign of life for three minutes");
 	else if (running)
 		report_add(list, "watchdog", REPORT_OK, NULL,
-		    "runs (%s) and looks after %" JSON_INTEGER_FORMAT " jobs",
-		    kind != NULL ? kind : "by hand", active);
+		    "runs (%s) and looks after %" JSON_INTEGER_FORMAT " %s",
+		    kind != NULL ? kind : "by hand", active,
+		    str_plural(active, "job", "jobs"));
 	else if (active > 0)
 		report_add(list, "watchdog", REPORT_FAILED,
 		    "start it: remote-sandbox-mcp watchdog install",
 		    "it does not run, but %" JSON_INTEGER_FORMAT
-		    " jobs are to be looked after%s%s",
-		    active, problem != NULL ? ": " : "",
+		    " %s to be looked after%s%s",
+		    active, str_plural(active, "job is", "jobs are"),
+		    problem != NULL ? ": " : "",
 		    problem != NULL ? problem : "");
 	else
 		report_add(list, "watchdog", REPORT_OK, NULL,

@@ -180,9 +180,11 @@ print_report(const struct sync_report *r, const struct sync_request *q)
 	meter_time(&time, r->duration_ms / 1000);
 	if (q->dry_run)
 		print_plan(r);
-	printf("%s%" PRId64 " files (%s) and %" PRId64 " directories %s, "
+	printf("%s%" PRId64 " %s (%s) and %" PRId64 " %s %s, "
 	       "%" PRId64 " unchanged, %" PRId64 " deleted",
-	    q->dry_run ? "would be: " : "", r->files, bytes.data, r->dirs,
+	    q->dry_run ? "would be: " : "", r->files,
+	    str_plural(r->files, "file", "files"), bytes.data, r->dirs,
+	    str_plural(r->dirs, "directory", "directories"),
 	    q->direction == SYNC_UP ? "sent" : "fetched", r->skipped,
 	    r->deleted_files + r->deleted_dirs);
 	printf(", in %s\n", time.data);

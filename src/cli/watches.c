@@ -166,11 +166,13 @@ print_watch(const struct watch *w)
 	printf("%-12s every %" PRId64 " s\n", "looked at", w->interval_s);
 	print_time("last look", w->last_checked_ts);
 	print_time("next look", w->next_check_ts);
-	if (w->auto_resume)
-		printf("%-12s %" PRId64 " of %" PRId64 " times\n", "resumed",
-		    w->resume_attempts, w->max_resume_attempts);
+	if (w->auto_resume) {
+		printf("%-12s %" PRId64 " of %" PRId64 " %s\n", "resumed",
+		    w->resume_attempts, w->max_resume_attempts,
+		    str_plural(w->max_resume_attempts, "time", "times"));
+		print_time("resume at", w->resume_due_ts);
+	}
 	print_field("resume by", w->resume_command);
-	print_time("resume at", w->resume_due_ts);
 	print_field("checkpoint", w->checkpoint_path);
 	print_field("checkpoint", w->checkpoint_command);
 	print_field("problem", w->checkpoint_error);

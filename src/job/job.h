@@ -132,6 +132,8 @@ struct job_look {
 	bool slurm;           /* for job_look_script(): the host is a cluster */
 };
 
+#define JOB_LEFT_MAX 64 /* of more, no numbers are kept */
+
 /* The tasks of an array. */
 struct job_array {
 	bool is;
@@ -150,7 +152,9 @@ struct job_status {
 	int64_t started, ended; /* seconds since 1970; 0: not known */
 	int64_t pid;            /* of the command */
 	bool stopped;           /* somebody asked for its end */
-	int64_t orphans;        /* of LOST: processes that still run */
+	int64_t orphans; /* of one that ended: its processes that run on */
+	int64_t left[JOB_LEFT_MAX]; /* numbers of the first of them */
+	size_t left_count;
 	bool tmux;
 	char *log_file;     /* absolute; NULL: not known */
 	int64_t log_begin;  /* where in the file this run begins */

@@ -159,6 +159,25 @@ set_number(int64_t *n, const char *word, const char *value)
 	(void)str_to_int(value, least, NUMBER_MAX, n);
 }
 
+/* Numbers with blanks between them. */
+static void
+take_left(struct job_status *s, const char *value)
+{
+	char word[24];
+
+	for (; *value != '\0'; value += *value == ' ') {
+		size_t n = strcspn(value, " ");
+		int64_t pid;
+
+		snprintf(word, sizeof(word), "%.*s", n < 20 ? (int)n : 20,
+		    value);
+		if (s->left_count < JOB_LEFT_MAX &&
+		    str_to_int(word, 1, NUMBER_MAX, &pid) == 0)
+			s->left[s->left_count++] = pid;
+		value += n;
+	}
+}
+
 /* One "word value" line.  Words we do not know are passed over. */
 static int
 take_word(struct job_status *s, struct said *said, const char *word,
@@ -180,6 +199,8 @@ take_word(struct job_status *s, struct said *said, const char *word,
 		s->tmux = number(value) == 1;
 	else if (strcmp(word, "id") == 0)
 		snprintf(s->id, sizeof(s->id), "%s", value);
+	else if (strcmp(word, "left") == 0)
+		take_left(s, value);
 	else if (strcmp(word, "replaced") == 0)
 		s->log_replaced = number(value) == 1;
 	else if (strcmp(word, "expression") == 0)

@@ -27,6 +27,10 @@
 #define FORGET_MS ((int64_t)600000)
 #define FILE_MAX 8192
 
+/* What is said of a failure that is remembered, around the seconds. */
+#define NOT_NOW "not tried again for "
+#define DOCTOR "s after a failure (remote-sandbox-mcp doctor tries at once): "
+
 /* A command that prints a secret: which one it is, as text. */
 static void
 add_command(struct buf *out, const json_t *command)
@@ -113,6 +117,19 @@ known_code(int64_t code)
 	                                                : ERR_IO;
 }
 
+void
+backoff_cause(struct err *err)
+{
+	char *from = strstr(err->msg, NOT_NOW), *to = NULL;
+
+	if (from != NULL)
+		to = strstr(from, DOCTOR);
+	if (to == NULL)
+		return;
+	to += strlen(DOCTOR);
+	memmove(from, to, strlen(to) + 1);
+}
+
 int
 backoff_check(const char *path, struct err *err)
 {
@@ -126,9 +143,7 @@ backoff_check(const char *path, struct err *err)
 
 	/* Longer than it can be: a clock was changed. */
 	if (wait > 0 && wait <= most && most <= MAX_MS && msg != NULL)
-		rc = err_set(err, known_code(code),
-		    "not tried again for %d s after a failure "
-		    "(remote-sandbox-mcp doctor tries at once): %s",
+		rc = err_set(err, known_code(code), NOT_NOW "%d " DOCTOR "%s",
 		    (int)((wait + 999) / 1000), msg);
 	json_decref(o);
 	return rc;

@@ -26,6 +26,10 @@ int backoff_check(const char *path, struct err *err);
 void backoff_note(const char *path, const struct err *err);
 void backoff_clear(const char *path);
 
+/* An error that is remembered becomes the failure that it tells of, for who
+ * writes it down: when there will be another try is of no use there. */
+void backoff_cause(struct err *err);
+
 /* How long to wait after another failure, if it was "last" before.  Pure. */
 int64_t backoff_next(int64_t last_ms, enum err_code code);
 

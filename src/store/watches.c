@@ -671,9 +671,19 @@ watches_started(int64_t id, const char *tmux_session, const char *job_run,
 int
 watches_cancel(int64_t id, const struct until *until, struct err *err)
 {
+	return watches_leave(id, NULL, NULL, until, err);
+}
+
+int
+watches_leave(int64_t id, const char *state, const char *summary,
+    const struct until *until, struct err *err)
+{
 	static const char text[] =
 	    "UPDATE watches SET status = 'cancelled', next_check_ts = 0,"
-	    " resume_pending = 0, updated_ts = ?2 WHERE id = ?1 RETURNING id";
+	    " resume_pending = 0, updated_ts = ?2,"
+	    " last_state = coalesce(?3, last_state),"
+	    " last_summary = coalesce(?4, last_summary)"
+	    " WHERE id = ?1 RETURNING id";
 	sqlite3_stmt *stmt;
 	struct db *db = row_take(text, &stmt, until, err);
 	bool did;
@@ -682,6 +692,8 @@ watches_cancel(int64_t id, const struct until *until, struct err *err)
 		return -1;
 	row_bind_int(stmt, 1, id);
 	row_bind_int(stmt, 2, (int64_t)time(NULL));
+	row_bind_text(stmt, 3, state);
+	row_bind_text(stmt, 4, summary);
 	if (row_finish(db, stmt, &did, NULL, err) == -1)
 		return -1;
 	return did ? 0 : missing(id, err);

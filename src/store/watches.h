@@ -139,6 +139,11 @@ int watches_started(int64_t id, const char *tmux_session, const char *job_run,
 /* Cancel it, whatever its status. */
 int watches_cancel(int64_t id, const struct until *until, struct err *err);
 
+/* The same, since its job is gone: that is its last state, and what is known of
+ * it. */
+int watches_leave(int64_t id, const char *state, const char *summary,
+    const struct until *until, struct err *err);
+
 /* Remove one whose job was never started. */
 int watches_remove(int64_t id, const struct until *until, struct err *err);
 

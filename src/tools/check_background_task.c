@@ -35,7 +35,7 @@ static const struct arg args[] = {
 	{ ARG(tmux_session), .type = ARG_STRING, .dflt_str = "",
 	    .help = "Name of the job; NAME[3] for a task of an array." },
 	{ ARG(log_file), .type = ARG_STRING, .dflt_str = "",
-	    .help = "Its log, for a job that another server started." },
+	    .help = "Its log, if another server started it; else not used." },
 	{ ARG(watch_id), .type = ARG_INT, .min = 0, .max = INT64_MAX,
 	    .help = "Or the watch that looks after it." },
 	{ ARG(last_n_lines), .type = ARG_INT, .min = 1, .max = 10000,
@@ -121,8 +121,6 @@ static int
 from_watch(struct call *call, struct check_args *a, struct watch *w,
     struct err *err)
 {
-	const struct sandbox *sb;
-
 	if (watching_get(call, a->watch_id, w, err) == -1)
 		return -1;
 	if (str_blank(a->tmux_session)) {
@@ -134,8 +132,7 @@ from_watch(struct call *call, struct check_args *a, struct watch *w,
 	if (!str_blank(a->sandbox_name))
 		return 0;
 	a->sandbox_name = w->sandbox_name;
-	sb = app_sandbox(call->app, w->sandbox_name, err);
-	return sb != NULL ? watching_check_sandbox(call, w, sb, err) : -1;
+	return watching_sandbox(call, w, err) != NULL ? 0 : -1;
 }
 
 static int

@@ -155,11 +155,11 @@ exists(const struct job_handle *h, const struct sandbox *sb, struct err *err)
 	if (h->orphans > 0) {
 		err_set(err, ERR_INVALID,
 		    "the runner of the job '%s' on %s (run %lld) was killed, "
-		    "but %lld of its processes still run; nothing was started. "
-		    "End them with stop_background_task, or choose another "
-		    "session_name",
-		    h->name, sb->name, (long long)h->run,
-		    (long long)h->orphans);
+		    "but %lld of its processes still %s; nothing was started. "
+		    "End what is left with stop_background_task, or choose "
+		    "another session_name",
+		    h->name, sb->name, (long long)h->run, (long long)h->orphans,
+		    str_plural(h->orphans, "runs", "run"));
 		return;
 	}
 	err_set(err, ERR_INVALID,

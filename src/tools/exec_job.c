@@ -198,6 +198,21 @@ set_output(json_t *o, struct link *link, const struct job_handle *h,
 	capture_free(&c);
 }
 
+/* As exec_bash tells it of any command. */
+static void
+set_left(json_t *o, const struct job_status *s)
+{
+	json_t *list;
+	size_t i;
+
+	if (s->left_count == 0)
+		return;
+	list = json_array();
+	for (i = 0; i < s->left_count; i++)
+		json_array_append_new(list, json_integer(s->left[i]));
+	json_object_set_new(o, "background_pids", list);
+}
+
 /* It may have been lost before it was looked at. */
 static json_t *
 result_json(const struct job_handle *h, const struct job_status *s,
@@ -216,6 +231,8 @@ result_json(const struct job_handle *h, const struct job_status *s,
 	json_object_set_new(o, "duration_ms", json_integer(clock_ms() - began));
 	if (over && s->signal != 0)
 		json_object_set_new(o, "signal", json_integer(s->signal));
+	if (over)
+		set_left(o, s);
 	if (!over)
 		json_object_set_new(o, "command_state",
 		    json_string(

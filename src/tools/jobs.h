@@ -58,7 +58,8 @@ int jobs_none(const struct sandbox *sb, const char *name, struct err *err);
 		    "Tasks by what became of them; bad: numbers of some that did " \
 		    "not complete.",                                               \
 		    .cluster = true },                                             \
-	    { "orphans", OUT_INT, "Processes of a lost job that still run." },     \
+	    { "orphans", OUT_INT,                                                  \
+		    "Processes that the ended job left running." },                \
 	    { "stopped", OUT_BOOL, "stop_background_task ended it." },             \
 	    { "started_at", OUT_STRING }, { "ended_at", OUT_STRING },              \
 	    { "duration_s", OUT_INT }, { "pid", OUT_INT }, { "run", OUT_INT },     \

@@ -29,7 +29,8 @@ static const struct arg args[] = {
 static const struct out outputs[] = {
 	{ "tmux_session", OUT_STRING, NULL, .always = true },
 	{ "state", OUT_STRING, "What became of it.", .always = true },
-	{ "was_running", OUT_BOOL, NULL, .always = true },
+	{ "was_running", OUT_BOOL, "It, or processes that it left.",
+	    .always = true },
 	{ "kill_verified", OUT_BOOL, "No process of it is left." },
 	{ "survivors", OUT_STRINGS, "Processes that could not be ended." },
 	{ REMOTE_OUT_SANDBOX },

@@ -18,6 +18,7 @@
 #include "tools/jobs.h"
 #include "watch/event.h"
 #include "watch/service.h"
+#include "watch/step.h"
 #include "watch/webhook.h"
 
 /* --- making a record ------------------------------------------------------
@@ -192,7 +193,8 @@ watching_make(struct watch *w, const struct watch_wish *wish,
 		watch_set(&w->event_command, wish->args->event_command);
 	} else if (wish->codex_wakeup) {
 		free(w->event_command);
-		w->event_command = event_codex_command(wish->codex_command);
+		w->event_command =
+		    event_codex_command(wish->codex_command, w->auto_resume);
 	}
 	return check_paths(w, wish, err) == -1 ? -1 : check_resume(w, err);
 }
@@ -281,7 +283,9 @@ watching_leave(const char *key_file, const struct until *until, struct err *err)
 		return -1;
 	for (i = 0; i < count && rc == 0; i++) {
 		if (strcmp(list[i].sandbox_key, key) == 0)
-			rc = watches_cancel(list[i].id, until, err);
+			rc = watches_leave(list[i].id, STATE_INTERRUPTED,
+			    "Its sandbox is gone, and the job with it.", until,
+			    err);
 	}
 	watches_free(list, count);
 	return rc == 0 ? keep_drop(key, until, err) : -1;
@@ -341,8 +345,8 @@ is_same_place(const struct sandbox *a, const struct sandbox *b)
 	return strcmp(a->host, b->host) == 0 && a->port == b->port;
 }
 
-int
-watching_check_sandbox(struct call *call, const struct watch *w,
+static int
+check_sandbox(struct call *call, const struct watch *w,
     const struct sandbox *sb, struct err *err)
 {
 	char key[KEEP_KEY_SIZE], kept_key[KEEP_KEY_SIZE];
@@ -371,14 +375,27 @@ watching_check_sandbox(struct call *call, const struct watch *w,
 	return rc;
 }
 
-struct link *
-watching_link(struct call *call, const struct watch *w, struct err *err)
+const struct sandbox *
+watching_sandbox(struct call *call, const struct watch *w, struct err *err)
 {
 	const struct sandbox *sb = app_sandbox(call->app, w->sandbox_name, err);
 
-	if (sb == NULL || watching_check_sandbox(call, w, sb, err) == -1)
+	if (sb == NULL) {
+		err_wrap(err,
+		    "watch %lld is for a job on the sandbox '%.100s', which "
+		    "may have another name now",
+		    (long long)w->id, w->sandbox_name);
 		return NULL;
-	return links_get(call->app->links, sb);
+	}
+	return check_sandbox(call, w, sb, err) == 0 ? sb : NULL;
+}
+
+struct link *
+watching_link(struct call *call, const struct watch *w, struct err *err)
+{
+	const struct sandbox *sb = watching_sandbox(call, w, err);
+
+	return sb != NULL ? links_get(call->app->links, sb) : NULL;
 }
 
 int

@@ -74,7 +74,9 @@ struct watching_args {
 	        WATCHING_TEXT, WATCHING_MORE),                                \
 	    WATCHING_ROW(t, event_command, "Local command for each event.",   \
 	        WATCHING_TEXT, WATCHING_MORE),                                \
-	    WATCHING_ROW(t, auto_resume, "Run resume_command after a loss.",  \
+	    WATCHING_ROW(t, auto_resume,                                      \
+	        "Run resume_command after a loss, not after an exit code or " \
+	        "a signal; needs a checkpoint.",                              \
 	        WATCHING_BOOL(0)),                                            \
 	    WATCHING_ROW(t, max_resume_attempts, "How often, at most.",       \
 	        WATCHING_INT(0, 1000, 1), WATCHING_MORE),                     \
@@ -140,11 +142,11 @@ int watching_get(struct call *call, int64_t id, struct watch *w,
     struct err *err);
 
 /*
- * Is the sandbox the one that the watch is for?  Servers with other lists may
- * call another machine by its name.
+ * Its sandbox; NULL if it is not here, or is not the one that the watch is for:
+ * servers with other lists may call another machine by its name.
  */
-int watching_check_sandbox(struct call *call, const struct watch *w,
-    const struct sandbox *sb, struct err *err);
+const struct sandbox *watching_sandbox(struct call *call, const struct watch *w,
+    struct err *err);
 
 /* The link to its sandbox. */
 struct link *watching_link(struct call *call, const struct watch *w,

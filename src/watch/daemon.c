@@ -19,6 +19,7 @@
 #include "base/str.h"
 #include "config/dirs.h"
 #include "config/keep.h"
+#include "ssh/backoff.h"
 #include "ssh/link.h"
 #include "store/db.h"
 #include "store/meta.h"
@@ -234,6 +235,7 @@ resume(struct daemon *d, struct link *link, struct watch *w)
 	watch_resume(link, w, &o, &err, &until);
 	if (err.code == ERR_CANCELLED)
 		return 0; /* the next daemon finds it pending */
+	backoff_cause(&err);
 	return apply(d, w, &o);
 }
 
@@ -270,6 +272,7 @@ look_at(struct daemon *d, struct task *t, struct watch *w)
 		return no_sandbox(d, w, &err);
 	link = links_get(d->links, sb);
 	watch_look(&l, link, w, &q, &until);
+	backoff_cause(&l.err);
 	if (l.reached || l.err.code != ERR_CANCELLED)
 		rc = apply(d, w, &l.seen);
 	look_free(&l);

@@ -412,16 +412,17 @@ on_path(const char *name)
 }
 
 char *
-event_codex_command(const char *codex)
+event_codex_command(const char *codex, bool resumes)
 {
 	char *program = str_blank(codex) ? on_path("codex") : xstrdup(codex);
 	struct buf b;
 
 	buf_init(&b, SIZE_MAX);
-	buf_adds(&b,
+	buf_addf(&b,
 	    "case \"$RSMCP_EVENT_TYPE\" in "
-	    "ssh_unreachable|interrupted|resume_failed|completed|"
-	    "config_missing|failed|resume_exhausted|host_rebooted) ");
+	    "ssh_unreachable|%sresume_failed|completed|"
+	    "config_missing|failed|resume_exhausted|host_rebooted) ",
+	    resumes ? "interrupted|" : "");
 	quote_sh(&b, program);
 	buf_adds(&b, " exec \"$RSMCP_SUGGESTED_PROMPT\" ;; esac");
 	free(program);

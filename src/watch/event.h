@@ -45,7 +45,9 @@ int event_prune(int64_t now, const struct until *until, struct err *err);
 void event_env(struct env *env, const struct delivery *d, const char *file);
 
 /* The event_command that calls Codex where somebody has to do something.
- * "codex" is the program, NULL or "" for the one on the PATH.  Caller frees. */
-char *event_codex_command(const char *codex);
+ * "codex" is the program, NULL or "" for the one on the PATH.  A loss of a job
+ * that nobody resumes is an end, and it is called for that alone.  Caller
+ * frees. */
+char *event_codex_command(const char *codex, bool resumes);
 
 #endif

@@ -21,9 +21,9 @@ judge(int rc, const struct job_handle *h, struct observation *o,
 		o->seen = SEEN_RESUMED;
 	} else if (h->orphans > 0) {
 		o->seen = SEEN_RESUME_REFUSED;
-		err_set(err, ERR_IO,
-		    "%" PRId64 " processes of the job '%s' still run",
-		    h->orphans, h->name);
+		err_set(err, ERR_IO, "%" PRId64 " %s of the job '%s' still %s",
+		    h->orphans, str_plural(h->orphans, "process", "processes"),
+		    h->name, str_plural(h->orphans, "runs", "run"));
 	} else {
 		o->seen = SEEN_RESUME_TAKEN;
 	}

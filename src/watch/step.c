@@ -16,6 +16,7 @@
 #include "watch/event.h"
 
 #define SUMMARY_MAX 600
+#define GONE_S 86400 /* what did not come back for so long never will */
 
 static const char no_checkpoint[] = "[checkpoint file not found]";
 
@@ -109,8 +110,9 @@ end_exhausted(struct step *s, int64_t now)
 	end(s, WATCH_FAILED, STATE_EXHAUSTED);
 	tell(s, EVENT_RESUME_EXHAUSTED, attempt_json(w), now,
 	    "The job '%.100s' on %.100s is down and was resumed %" PRId64
-	    " times, as often as allowed; nothing more is done.",
-	    w->tmux_session, w->sandbox_name, w->resume_attempts);
+	    " %s, as often as allowed; nothing more is done.",
+	    w->tmux_session, w->sandbox_name, w->resume_attempts,
+	    str_plural(w->resume_attempts, "time", "times"));
 }
 
 static void
@@ -144,18 +146,24 @@ ended(struct step *s, const struct watch *old, const struct observation *o,
 	struct watch *w = &s->watch;
 	bool good = o->state == JOB_EXITED && o->exit_code == 0;
 	json_t *extras = json_object();
-	char how[128];
+	char how[128], left[64] = "";
 
 	if (is_resumed(old, o))
 		resume_started(s, now);
 	w->last_exit_code = o->exit_code == -1 ? WATCH_NO_CODE : o->exit_code;
 	json_object_set_new(extras, "exit_code",
 	    o->exit_code == -1 ? json_null() : json_integer(o->exit_code));
+	if (o->orphans > 0) {
+		json_object_set_new(extras, "orphans",
+		    json_integer(o->orphans));
+		snprintf(left, sizeof(left), " It left %" PRId64 " %s running.",
+		    o->orphans, str_plural(o->orphans, "process", "processes"));
+	}
 	if (good) {
 		end(s, WATCH_COMPLETED, STATE_COMPLETED);
 		tell(s, EVENT_COMPLETED, extras, now,
-		    "The job '%.100s' on %.100s has completed.",
-		    w->tmux_session, w->sandbox_name);
+		    "The job '%.100s' on %.100s has completed.%s",
+		    w->tmux_session, w->sandbox_name, left);
 		return;
 	}
 	if (o->exit_code == -1)
@@ -178,8 +186,9 @@ ended(struct step *s, const struct watch *old, const struct observation *o,
 		json_object_set_new(extras, "stopped", json_true());
 	end(s, WATCH_FAILED, STATE_FAILED);
 	tell(s, EVENT_FAILED, extras, now,
-	    "The job '%.100s' on %.100s has failed: %s%s.", w->tmux_session,
-	    w->sandbox_name, how, o->stopped ? ", stopped on request" : "");
+	    "The job '%.100s' on %.100s has failed: %s%s.%s", w->tmux_session,
+	    w->sandbox_name, how, o->stopped ? ", stopped on request" : "",
+	    left);
 }
 
 /* Lost, but no reason to bring it back: "words" say why, "mark" is set in the
@@ -250,22 +259,82 @@ resumable(const struct watch *w)
 	return has && w->auto_resume && w->max_resume_attempts > 0;
 }
 
-static void
-first_interruption(struct step *s, const struct observation *o, int64_t now)
+/* Why it is down, as a word in an event. */
+static json_t *
+down_json(const struct observation *o)
 {
-	struct watch *w = &s->watch;
-	json_t *extras = json_object();
 	const char *why = o->reason;
 
 	if (o->state != JOB_LOST)
 		why = o->state == JOB_NONE ? "none" : "reboot";
+	return json_pack("{s:o}", "reason", utf8_json(why, strlen(why)));
+}
+
+static void
+first_interruption(struct step *s, const struct observation *o, int64_t now)
+{
+	struct watch *w = &s->watch;
+
 	w->interrupted_ts = now;
-	w->resume_due_ts = now + w->resume_delay_s;
 	w->last_exit_code =
 	    o->state == JOB_KILLED ? o->exit_code : WATCH_NO_CODE;
-	json_object_set_new(extras, "reason", utf8_json(why, strlen(why)));
-	tell(s, EVENT_INTERRUPTED, extras, now,
-	    "The job '%.100s' on %.100s ended without a status: %s.",
+	tell(s, EVENT_INTERRUPTED, down_json(o), now, "%s", w->last_summary);
+}
+
+/* It is down, as this look saw it: the sentence of an earlier one may be about
+ * something else. */
+static void
+set_down(struct step *s, const struct observation *o)
+{
+	const struct watch *w = &s->watch;
+	char *summary =
+	    xasprintf("The job '%.100s' on %.100s ended without a status: %s.",
+	        w->tmux_session, w->sandbox_name, lost_words(o));
+
+	set_state(s, STATE_INTERRUPTED, summary);
+	free(summary);
+}
+
+/* Slurm may run it again, if it was told so. */
+static bool
+may_be_requeued(const struct observation *o)
+{
+	return o->state == JOB_LOST &&
+	    (strcmp(o->reason, "PREEMPTED") == 0 ||
+	        strcmp(o->reason, "NODE_FAIL") == 0 ||
+	        strcmp(o->reason, "BOOT_FAIL") == 0);
+}
+
+/*
+ * Nothing can come of it any more.  One that is dead for sure is over unless it
+ * is to be resumed.  A host that does not know a job may have lost its disk for
+ * the moment; if it never knew it, or not for long, there is none.
+ */
+static bool
+is_over(const struct watch *w, const struct watch *old,
+    const struct observation *o, int64_t now)
+{
+	bool long_ago = now - w->interrupted_ts >= GONE_S;
+
+	if (o->state == JOB_NONE)
+		return old->last_state[0] == '\0' || long_ago;
+	if (o->orphans > 0 || resumable(w))
+		return false;
+	return !may_be_requeued(o) || long_ago;
+}
+
+static void
+end_lost(struct step *s, const struct observation *o, int64_t now)
+{
+	const struct watch *w = &s->watch;
+	json_t *extras = down_json(o);
+
+	json_object_set_new(extras, "exit_code", json_null());
+	json_object_set_new(extras, "lost", json_true());
+	end(s, WATCH_FAILED, STATE_FAILED);
+	tell(s, EVENT_FAILED, extras, now,
+	    "The job '%.100s' on %.100s is lost: %s. Nothing is resumed, and "
+	    "nobody looks after it any more.",
 	    w->tmux_session, w->sandbox_name, lost_words(o));
 }
 
@@ -285,20 +354,29 @@ ask_resume(struct step *s, int64_t now)
  * may be resumed: a host that does not know it may have lost its disk for the
  * moment, and orphans may still write to its files. */
 static void
-interrupted(struct step *s, const struct observation *o, int64_t now)
+interrupted(struct step *s, const struct watch *old,
+    const struct observation *o, int64_t now)
 {
 	struct watch *w = &s->watch;
 	bool dead = o->state != JOB_NONE && o->orphans == 0;
 	int64_t latest = now + larger(w->interval_s, w->resume_delay_s);
 
-	set_state(s, STATE_INTERRUPTED, w->last_summary);
+	set_down(s, o);
 	w->next_check_ts = next_look(w, now);
 	if (w->interrupted_ts == 0)
 		first_interruption(s, o, now);
-	if (w->resume_due_ts > latest)
-		w->resume_due_ts = latest; /* the clock was set back */
+	if (is_over(w, old, o, now)) {
+		end_lost(s, o, now);
+		return;
+	}
+	if (!resumable(w))
+		w->resume_due_ts = 0; /* of an earlier version */
 	if (!resumable(w) || !dead)
 		return;
+	if (w->resume_due_ts == 0)
+		w->resume_due_ts = w->interrupted_ts + w->resume_delay_s;
+	if (w->resume_due_ts > latest)
+		w->resume_due_ts = latest; /* the clock was set back */
 	if (w->resume_pending != 0) {
 		ask_resume(s, now);
 		return;
@@ -338,6 +416,9 @@ unreachable(struct step *s, const struct observation *o, int64_t now)
 	struct watch *w = &s->watch;
 	char *summary = xasprintf("%.100s was not reached: %.400s",
 	    w->sandbox_name, o->error);
+	/* What an attempt began may run. */
+	bool down = w->interrupted_ts != 0 && w->resume_pending == 0;
+	char times[48] = "";
 
 	w->consecutive_ssh_failures++;
 	w->next_check_ts = next_look(w, now);
@@ -348,14 +429,15 @@ unreachable(struct step *s, const struct observation *o, int64_t now)
 	    w->consecutive_ssh_failures < w->alert_after_failures)
 		return;
 	w->ssh_alert_sent = true;
+	if (w->consecutive_ssh_failures > 1)
+		snprintf(times, sizeof(times), " %" PRId64 " times in a row",
+		    w->consecutive_ssh_failures);
 	tell(s, EVENT_SSH_UNREACHABLE,
 	    json_pack("{s:I}", "consecutive_ssh_failures",
 	        (json_int_t)w->consecutive_ssh_failures),
-	    now,
-	    "%.100s was not reached %" PRId64 " times in a row; the job "
-	    "'%.100s' may be running. %.300s",
-	    w->sandbox_name, w->consecutive_ssh_failures, w->tmux_session,
-	    o->error);
+	    now, "%.100s was not reached%s; the job '%.100s' %s. %.300s",
+	    w->sandbox_name, times, w->tmux_session,
+	    down ? "was down before" : "may be running", o->error);
 }
 
 /* Was there news of trouble that is over now? */
@@ -510,7 +592,7 @@ job_seen(struct step *s, const struct watch *old, const struct observation *o,
 	else if (o->state == JOB_NONE && old->last_checked_ts == 0)
 		not_yet(s, now);
 	else
-		interrupted(s, o, now);
+		interrupted(s, old, o, now);
 }
 
 static void

@@ -61,7 +61,7 @@ struct observation {
 	const char *reason;      /* of LOST: see job/job.h */
 	const char *slurm_state; /* or "" */
 	bool stopped;            /* somebody asked for its end */
-	int64_t orphans;         /* processes of it that still run */
+	int64_t orphans;         /* it ended, and these of it still run */
 	bool superseded;         /* there is a later run of that name */
 	const char *boot_id;    /* a blank and the name of the host behind it */
 	const char *log_tail;   /* clean; NULL: was not read */

@@ -526,7 +526,7 @@ def test_watchdog(home, sshd, doctor):
     entry = sshd.entry()
     home.call("exec_bash_background", [entry], command="sleep 600",
               session_name="t", notify_local=False)
-    doctor(entry).failed("watchdog", "1 jobs", "watchdog install")
+    doctor(entry).failed("watchdog", "1 job is", "watchdog install")
     daemon = subprocess.Popen(
         [os.path.abspath(rsmcp.SERVER), "daemon", "--loop-sleep", "1"],
         cwd=home.home, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -535,7 +535,7 @@ def test_watchdog(home, sshd, doctor):
     try:
         rsmcp.until("the watchdog runs", lambda: home.command(
             "watchdog", "status").returncode == 0)
-        assert "looks after 1 jobs" in doctor(entry).line(
+        assert "looks after 1 job" in doctor(entry).line(
             "watchdog", "ok")["found"]
         db = sqlite3.connect(home.state / "watchdog.sqlite3", timeout=20)
         os.kill(daemon.pid, 19)     # SIGSTOP: it lives, and does nothing

@@ -174,6 +174,25 @@ def test_killed_runner_is_lost_and_its_orphans_are_counted(host):
     assert host.over().what == "0"
 
 
+@pytest.mark.parametrize("end, state, what", [
+    ("exit 3", "exited", "3"), ("kill -9 $$", "killed", "9")])
+def test_what_an_ended_job_left_running_is_counted(host, end, state, what):
+    host.start("j", "sleep 77 & sleep 77 & " + end)
+    look = host.over()
+    assert (look.state, look.what, look.orphans) == (state, what, "2")
+    for pid in look.left.split():
+        assert b"sleep\x0077" in ssh_servers.words_of(int(pid))
+    host.start("none", "true")
+    assert host.over("none").orphans == "0"
+    rows = host.run("list", A=0).decode().split("\n\n")
+    told = {row.split("\n")[0]: row for row in rows}
+    assert "\norphans 2\n" in told["name j"]
+    assert "\norphans 0\n" in told["name none"]
+    # They do not hold the name, and are no orphans of the next run.
+    assert host.start("j", "true")[:2] == ["ok", "2"]
+    assert host.over().orphans == "0"
+
+
 @pytest.mark.parametrize("where", ["login", "env"])
 def test_shells_that_complain_do_not_change_the_end(host, where):
     """A bash complains about a locale that the host does not have, and that
@@ -707,15 +726,15 @@ def test_every_byte_comes_however_the_log_is_read(host, content):
 def test_small_log_needs_no_program(bash_host, tmp_path):
     """To start one takes longer than all the rest of a look."""
     host = bash_host
-    host.start("j", "echo hi; exit 3")
-    host.over()
+    host.start("j", "echo hi; sleep 77")
+    rsmcp.until("it runs", lambda: b"\nhi\n" in host.look().bytes)
     (tmp_path / "nothing").mkdir()
     path = host.env["PATH"]
     host.env["PATH"] = str(tmp_path / "nothing")
     look = host.look()
     host.env["PATH"] = path
-    assert (look.state, look.what) == ("exited", "3")
-    assert look.bytes.endswith(b"\nhi\nEXIT_CODE=3\n")
+    assert look.state == "running"
+    assert look.bytes.endswith(b"\nhi\n")
     assert look["size"] == look.offset == str(len(look.bytes))
 
 

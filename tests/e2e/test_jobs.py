@@ -301,19 +301,68 @@ def test_stop_right_after_the_start(jobs):
         assert result["was_running"] and result["state"] == "killed", result
 
 
+@pytest.mark.parametrize("end, state, code", [
+    ("echo left; exit 3", "exited", 3), ("kill -9 $$", "killed", 137)])
+def test_stop_ends_what_an_ended_job_left_running(jobs, tag, end, state, code):
+    jobs.start("sleep %s & setsid sleep %s & %s" % (tag, tag, end), "j")
+    result = jobs.over("j")
+    assert (result["state"], result["exit_code"], result["running"],
+            result["orphans"]) == (state, code, False, 2), result
+    assert jobs.tasks()["j"]["orphans"] == 2
+    tag.runs(2)
+    result = jobs.stop("j", grace_s=0.2)
+    assert result["was_running"] is True and result["state"] == state
+    assert result["kill_verified"] is True and not tag.pids(), result
+    # Nobody stopped the job itself.
+    result = jobs.check("j")
+    assert (result["state"], result["exit_code"]) == (state, code)
+    assert "stopped" not in result and "orphans" not in result
+    result = jobs.stop("j")
+    assert (result["was_running"], result["state"]) == (False, state)
+    assert "orphans" not in jobs.tasks()["j"]
+
+
+def test_stop_ends_no_stranger_with_the_number_of_a_runner_that_is_gone(
+        jobs, tag, new_tag):
+    """Numbers are given away again, those of sessions too."""
+    other = new_tag()
+    jobs.start("setsid sleep %s & exit 0" % tag, "j")
+    jobs.over("j")
+    tag.runs()
+    leader = subprocess.Popen(["sh", "-c", "sleep %s &" % other],
+                              start_new_session=True)
+    leader.wait()
+    other.runs()
+    pid = jobs.run_dir("j") / "pid"
+    words = pid.read_text().split()
+    pid.write_text("%d %s %s\n" % (leader.pid, *words[1:]))
+    result = jobs.stop("j", grace_s=0.2)
+    assert result["kill_verified"] is True and not tag.pids(), result
+    assert other.pids()
+
+
 def test_stop_that_was_cut_off_can_be_repeated(jobs, tag):
     """The first ended the job and not all of its processes."""
     jobs.start("setsid sleep %s & exit 0" % tag, "j")
     assert jobs.over("j")["exit_code"] == 0
     tag.runs()
-    [run] = jobs.host.glob(".local/state/remote-sandbox-mcp/jobs/j/r1")
-    assert jobs.good("stop_background_task", tmux_session="j")[
-        "was_running"] is False
-    assert tag.pids()       # it was left behind on purpose
-    (run / "stop").touch()
-    result = jobs.good("stop_background_task", tmux_session="j")
+    (jobs.run_dir("j") / "stop").touch()
+    result = jobs.stop("j")
     assert result["kill_verified"] is True and not tag.pids(), result
     assert jobs.over("j")["exit_code"] == 0
+
+
+def test_files_of_a_job_stay_while_processes_of_it_run(jobs, tag):
+    jobs.start("sleep %s & exit 0" % tag, "j")
+    jobs.over("j")
+    subprocess.run(["touch", "-d", "5 days ago", jobs.run_dir("j")],
+                   check=True)
+    assert jobs.good("list_background_tasks", cleanup_days=3)["removed"] == 0
+    assert jobs.run_dir("j").exists()
+    jobs.stop("j", grace_s=0.2)
+    subprocess.run(["touch", "-d", "5 days ago", jobs.run_dir("j")],
+                   check=True)
+    assert jobs.good("list_background_tasks", cleanup_days=3)["removed"] == 1
 
 
 def test_stop_and_check_of_nobody(jobs):
@@ -986,6 +1035,14 @@ tmux new-session -d -s old2 'sleep %s'
     assert not tag.pids()
 
 
+def test_log_file_is_for_jobs_of_another_server(jobs):
+    jobs.start("echo hi", "j")
+    log = jobs.over("j")["log_file"]
+    assert jobs.check("j", log_file="/nowhere/x.log")["log_file"] == log
+    result = jobs.ask("check_background_task", log_file=log)
+    assert result.failed and "'tmux_session' must name" in result["error"]
+
+
 @needs_tmux
 def test_stop_ends_no_session_of_another_name(jobs, sshd):
     """The text that ends processes has variables of its own."""
@@ -1091,6 +1148,16 @@ def test_exec_that_ends_in_time(jobs):
     result = jobs.ask("exec_bash", command="true", cwd="missing",
                       on_timeout="background")
     assert result.failed and "nothing was started" in result["error"]
+
+
+def test_exec_that_ends_in_time_and_leaves_children(jobs, tag):
+    result = jobs.good("exec_bash", command="sleep %s & echo left" % tag,
+                       on_timeout="background")
+    assert (result["exit_code"], result["stdout"]) == (0, "left\n")
+    assert result["background_pids"] == tag.pids()
+    name = result["tmux_session"]
+    assert jobs.check(name)["orphans"] == 1
+    assert jobs.stop(name)["kill_verified"] is True and not tag.pids()
 
 
 def test_exec_that_goes_on(jobs, tag):

@@ -1180,6 +1180,9 @@ def test_serve_local_takes_its_watches_with_it(home, tag, end, busy):
     rsmcp.until("it is not watched any more", lambda: [
         w["status"] for w in home.ask(server, "list_background_watches")
         ["watches"]] == ["cancelled"])
+    [watch] = home.ask(server, "list_background_watches")["watches"]
+    assert watch["last_state"] == "interrupted"
+    assert watch["last_summary"] == "Its sandbox is gone, and the job with it."
     rsmcp.until("its login is not kept", lambda: list(
         (home.state / "kept").iterdir()) == [])
 

@@ -44,7 +44,7 @@ def test_there_and_back(sync, here, tmp_path):
     done = sync(here, "box:%s" % there)
     assert done.returncode == 0, done
     assert contents(there) == contents(here)
-    assert re.search(r"^2 files \(1\.0 kB\) and \d+ directories sent, "
+    assert re.search(r"^2 files \(1\.0 kB\) and 1 directory sent, "
                      r"0 unchanged, 0 deleted, in 0:0\d$", done.stdout, re.M)
     assert "\x1b" not in done.stdout + done.stderr
     done = sync("box:%s" % there, back)
@@ -52,6 +52,9 @@ def test_there_and_back(sync, here, tmp_path):
     assert contents(back) == contents(here)
     done = sync(here, "box:%s" % there)
     assert "0 files" in done.stdout and "2 unchanged" in done.stdout
+    (here / "sub" / "b").write_text("other")
+    done = sync(here, "box:%s" % there)
+    assert re.search(r"^1 file \(5 B\) and ", done.stdout, re.M), done
 
 
 def test_delete_and_dry_run(sync, here, tmp_path):

@@ -87,6 +87,27 @@ def test_a_lost_job_is_resumed(watched, sshd):
     assert log.count("again") == 2      # its title, and what it printed
 
 
+def test_a_lost_job_that_nobody_resumes_ends_its_watch(watched, sshd):
+    watched.daemon.start()
+    watch_id = watched.job("sleep 1000", session_name="t",
+                           resume_command="true")
+    watched.until_state(watch_id, "running")
+    lose(sshd, "t")
+    watched.until_event(watch_id, "failed")
+    assert watched.events(watch_id) == ["interrupted", "failed"]
+    watch = watched.watch(watch_id)
+    assert watch["status"] == "failed"
+    assert watch["next_check_ts"] == watch["resume_due_ts"] == 0
+    [event, _] = watched.good("list_background_watch_events",
+                              watch_id=watch_id)["events"]
+    assert event["payload"]["lost"] is True
+    assert event["payload"]["reason"] == "runner"
+    assert "is lost: its runner was killed." in event["summary"]
+    shown = watched.home.command("watch", "show", str(watch_id)).stdout
+    assert "is lost: its runner was killed." in shown
+    assert "resume at" not in shown and "next look" not in shown
+
+
 def test_resumes_end(watched, sshd):
     watched.daemon.start()
     watch_id = watched.job(
@@ -131,7 +152,9 @@ def test_a_host_that_is_away_for_a_while(watched, sshd):
     watched.until_state(watch_id, "running")
     sshd.stop()
     watched.until_event(watch_id, "ssh_unreachable")
-    assert watched.watch(watch_id)["last_error"]
+    watch = watched.watch(watch_id)
+    assert "not tried again" not in watch["last_error"] + watch["last_summary"]
+    assert watch["last_error"]
     sshd.restart()
     watched.until_event(watch_id, "running_restored")
     file_of(sshd, "stop").touch()

@@ -209,6 +209,17 @@ def test_servers_with_different_lists(home, new_sshd):
     assert "another server" in live["errors"][0]["error"]
 
 
+def test_a_watch_whose_sandbox_was_renamed_says_so(watched, home, sshd):
+    watch_id = watched.job("true", session_name="t")
+    server = home.server([sshd.entry("new")])
+    for tool in ("check_background_task", "read_background_watch_log"):
+        error = home.ask(server, tool, watch_id=watch_id)["error"]
+        assert "watch %d is for a job on the sandbox 'box'" % watch_id in error
+        assert "available: new" in error
+    assert home.ask(server, "check_background_task", watch_id=watch_id,
+                    sandbox_name="new")["tmux_session"] == "t"
+
+
 class Far:
     """A server at the other end of a road."""
 

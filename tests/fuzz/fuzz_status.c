@@ -41,6 +41,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	        &err) == 0) {
 		must(s.log.len <= MAX);
 		must(job_state_name(s.state) != NULL);
+		must(s.left_count <= JOB_LEFT_MAX);
 		must(s.exit_code >= -1 && s.exit_code <= 128 + 255);
 		job_status_free(&s);
 	}

@@ -106,6 +106,25 @@ a_failure_is_remembered_until_it_is_cleared(void **state)
 }
 
 static void
+what_is_remembered_tells_its_cause(void **state)
+{
+	struct err failure, err = ERR_INIT;
+
+	(void)state;
+	err_set(&failure, ERR_DENIED, "gpu1 refused the login");
+	backoff_note(file, &failure);
+	assert_int_equal(backoff_check(file, &err), -1);
+	err_wrap(&err, "cannot look");
+	backoff_cause(&err);
+	assert_string_equal(err.msg, "cannot look: gpu1 refused the login");
+	backoff_cause(&err);
+	assert_string_equal(err.msg, "cannot look: gpu1 refused the login");
+	err_set(&err, ERR_IO, "it was not tried again for long");
+	backoff_cause(&err);
+	assert_string_equal(err.msg, "it was not tried again for long");
+}
+
+static void
 the_message_stays_text(void **state)
 {
 	struct err failure = { ERR_IO, "\xff\"\\\n\x01 caf\xe9" };
@@ -282,6 +301,7 @@ main(void)
 		cmocka_unit_test(a_refused_login_waits_longer_from_the_start),
 		TEST(without_a_failure_it_is_time_to_try),
 		TEST(a_failure_is_remembered_until_it_is_cleared),
+		TEST(what_is_remembered_tells_its_cause),
 		TEST(the_message_stays_text),
 		TEST(a_file_that_makes_no_sense_does_not_stop_anybody),
 		TEST(a_failure_of_long_ago_is_forgotten),

@@ -278,15 +278,17 @@ variables_are_set_and_never_too_long(void **state)
 static void
 codex_is_called_for_what_needs_somebody(void **state)
 {
-	char *command = event_codex_command("/opt/my codex");
+	char *command = event_codex_command("/opt/my codex", true);
 
 	(void)state;
 	says(command, "'/opt/my codex' exec \"$RSMCP_SUGGESTED_PROMPT\"");
 	says(command, "|failed|resume_exhausted|host_rebooted)");
+	says(command, "|interrupted|");
 	says_not(command, "running_restored");
 	free(command);
 	setenv("PATH", "relative:/nowhere", 1);
-	command = event_codex_command("");
+	command = event_codex_command("", false);
+	says_not(command, "interrupted");
 	says(command, ") codex exec");
 	free(command);
 }

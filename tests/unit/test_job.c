@@ -83,6 +83,34 @@ a_status_is_read(void **state)
 }
 
 static void
+what_was_left_running_is_read(void **state)
+{
+	struct job_status s;
+	struct buf text;
+	int i;
+
+	(void)state;
+	s = parsed("state exited\nwhat 0\norphans 2\nleft 71 x 72 0 \n\n", 100);
+	assert_int_equal(s.orphans, 2);
+	assert_int_equal(s.left_count, 2);
+	assert_int_equal(s.left[0], 71);
+	assert_int_equal(s.left[1], 72);
+	job_status_free(&s);
+	s = parsed("state exited\nwhat 0\norphans 0\nleft \n\n", 100);
+	assert_int_equal(s.left_count, 0);
+	job_status_free(&s);
+	buf_init(&text, SIZE_MAX);
+	buf_adds(&text, "state exited\nleft");
+	for (i = 0; i < 1000; i++)
+		buf_adds(&text, " 9");
+	buf_adds(&text, "\n\n");
+	s = parsed(text.data, 100);
+	assert_int_equal(s.left_count, JOB_LEFT_MAX);
+	job_status_free(&s);
+	buf_free(&text);
+}
+
+static void
 a_job_of_another_machine_is_not_known(void **state)
 {
 	struct job_status s = parsed("run 1\nstate running\n"
@@ -379,6 +407,7 @@ main(void)
 		cmocka_unit_test(names_are_safe),
 		cmocka_unit_test(names_of_a_host_are_safe),
 		cmocka_unit_test(a_status_is_read),
+		cmocka_unit_test(what_was_left_running_is_read),
 		cmocka_unit_test(a_job_of_another_machine_is_not_known),
 		cmocka_unit_test(what_grep_says_about_an_expression),
 		cmocka_unit_test(what_makes_no_sense_is_refused),

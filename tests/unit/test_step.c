@@ -207,6 +207,33 @@ a_status_other_than_0_is_a_failure(void **state)
 }
 
 static void
+what_an_ended_job_left_running_is_told(void **state)
+{
+	struct watch w = new_watch();
+	struct observation o = job(JOB_EXITED, 0);
+	json_t *p;
+
+	(void)state;
+	o.orphans = 1;
+	step(&w, o, 1000);
+	is(&w, "completed", "completed");
+	assert_non_null(strstr(w.last_summary,
+	    "has completed. It left 1 process running."));
+	p = last_payload();
+	assert_int_equal(json_integer_value(json_object_get(p, "orphans")), 1);
+	json_decref(p);
+	watch_free(&w);
+	w = new_watch();
+	o = job(JOB_KILLED, 137);
+	o.orphans = 2;
+	step(&w, o, 1000);
+	is(&w, "failed", "failed");
+	assert_non_null(strstr(w.last_summary,
+	    "killed by signal 9. It left 2 processes running."));
+	watch_free(&w);
+}
+
+static void
 what_slurm_says_is_told(void **state)
 {
 	struct watch w = resumable_watch(3);
@@ -286,15 +313,20 @@ an_outage_is_told_once_and_its_end_too(void **state)
 static void
 an_outage_loses_no_interruption(void **state)
 {
-	struct watch w = new_watch();
+	struct watch w = resumable_watch(1);
 
 	(void)state;
+	w.resume_delay_s = 1000;
+	w.alert_after_failures = 1;
 	step(&w, job(JOB_LOST, -1), 1000);
 	told("interrupted");
 	step(&w, seen(SEEN_UNREACHABLE), 1100);
+	told("ssh_unreachable");
+	says(w.last_summary, "was not reached; the job 'train' was down");
 	step(&w, job(JOB_LOST, -1), 1200);
 	told("");
 	is(&w, "active", "interrupted");
+	says(w.last_summary, "ended without a status: its runner was killed");
 	step(&w, seen(SEEN_UNREACHABLE), 1300);
 	step(&w, job(JOB_RUNNING, -1), 1400);
 	told("running_restored");
@@ -371,6 +403,7 @@ resumes_end_when_they_are_used_up(void **state)
 	step(&w, seen(SEEN_RESUMED), 1001);
 	step(&w, job(JOB_LOST, -1), 1100);
 	told("interrupted,resume_exhausted");
+	says(w.last_summary, "was resumed 1 time, as often");
 	assert_false(out.resume);
 	is(&w, "failed", "resume_exhausted");
 	assert_int_equal(w.next_check_ts, 0);
@@ -547,14 +580,89 @@ without_leave_or_command_nothing_is_resumed(void **state)
 		w.auto_resume = i != 0;
 		w.max_resume_attempts = i != 1;
 		watch_set(&w.resume_command, i == 2 ? " " : "x");
-		w.interrupted_ts = 0;
+		watch_set(&w.status, "active");
 		w.resume_delay_s = 0;
 		step(&w, job(JOB_LOST, -1), 1000);
-		told("interrupted");
+		told("interrupted,failed");
 		assert_false(out.resume);
-		is(&w, "active", "interrupted");
-		soon(&w, 1000);
+		is(&w, "failed", "failed");
+		assert_int_equal(w.next_check_ts, 0);
+		assert_int_equal(w.resume_due_ts, 0);
+		says(w.last_summary, "is lost: its runner was killed. Nothing");
 	}
+	watch_free(&w);
+}
+
+static void
+a_loss_that_nobody_resumes_ends_the_watch(void **state)
+{
+	struct watch w = new_watch();
+	struct observation o = job(JOB_LOST, -1);
+	json_t *p;
+
+	(void)state;
+	o.orphans = 2;
+	step(&w, o, 1000);
+	told("interrupted");
+	is(&w, "active", "interrupted");
+	says(w.last_summary, "processes of it still run");
+	assert_int_equal(w.resume_due_ts, 0);
+	soon(&w, 1000);
+	step(&w, seen(SEEN_UNREACHABLE), 1100);
+	is(&w, "active", "ssh_unreachable");
+	step(&w, o, 1200);
+	told("");
+	o.orphans = 0;
+	step(&w, o, 1300);
+	told("failed");
+	is(&w, "failed", "failed");
+	p = last_payload();
+	assert_true(json_is_true(json_object_get(p, "lost")));
+	assert_true(json_is_null(json_object_get(p, "exit_code")));
+	assert_string_equal(json_string_value(json_object_get(p, "reason")),
+	    "runner");
+	json_decref(p);
+	watch_free(&w);
+}
+
+static void
+what_slurm_may_run_again_is_waited_for(void **state)
+{
+	struct watch w = new_watch();
+	struct observation o = job(JOB_LOST, -1);
+
+	(void)state;
+	o.reason = "NODE_FAIL";
+	step(&w, o, 1000);
+	told("interrupted");
+	step(&w, job(JOB_PENDING, -1), 1100);
+	told("running_restored");
+	step(&w, o, 2000);
+	step(&w, o, 2000 + 86400);
+	told("failed");
+	says(w.last_summary, "is lost: its node failed.");
+	watch_free(&w);
+}
+
+static void
+a_job_that_is_not_known_any_more_is_waited_for(void **state)
+{
+	struct watch w = resumable_watch(1);
+	int64_t now;
+
+	(void)state;
+	step(&w, job(JOB_RUNNING, -1), 1000);
+	step(&w, job(JOB_NONE, -1), 1100);
+	told("interrupted");
+	for (now = 1200; now < 1100 + 86400; now += 900) {
+		step(&w, job(JOB_NONE, -1), now);
+		told("");
+		assert_int_equal(w.resume_due_ts, 0);
+		is(&w, "active", "interrupted");
+	}
+	step(&w, job(JOB_NONE, -1), 1100 + 86400);
+	told("failed");
+	says(w.last_summary, "is lost: the host does not know it.");
 	watch_free(&w);
 }
 
@@ -688,7 +796,9 @@ a_job_that_is_not_there_yet_is_no_lost_one(void **state)
 	w = resumable_watch(1);
 	step(&w, job(JOB_NONE, -1), 1000);
 	step(&w, job(JOB_NONE, -1), 1060);
-	told("interrupted");
+	told("interrupted,failed");
+	assert_false(out.resume);
+	is(&w, "failed", "failed");
 	watch_free(&w);
 }
 
@@ -1051,6 +1161,7 @@ main(void)
 		TEST(a_job_that_runs_and_completes),
 		TEST(looks_are_spread_and_an_interval_apart),
 		TEST(a_status_other_than_0_is_a_failure),
+		TEST(what_an_ended_job_left_running_is_told),
 		TEST(what_slurm_says_is_told),
 		TEST(an_end_is_the_end),
 		TEST(an_outage_is_told_once_and_its_end_too),
@@ -1067,6 +1178,9 @@ main(void)
 		TEST(nothing_is_resumed_that_may_still_run),
 		TEST(what_was_stopped_is_not_brought_back),
 		TEST(without_leave_or_command_nothing_is_resumed),
+		TEST(a_loss_that_nobody_resumes_ends_the_watch),
+		TEST(what_slurm_may_run_again_is_waited_for),
+		TEST(a_job_that_is_not_known_any_more_is_waited_for),
 		TEST(a_plan_may_hold_the_command),
 		TEST(a_host_that_was_rebooted_is_told),
 		TEST(a_shutdown_is_no_failure_of_the_job),

@@ -230,6 +230,15 @@ does_not_compare_very_long_names(void **state)
 	assert_true(str_distance(name, "x", UINT_MAX) == UINT_MAX);
 }
 
+static void
+says_one_of_one(void **state)
+{
+	(void)state;
+	assert_string_equal(str_plural(1, "job", "jobs"), "job");
+	assert_string_equal(str_plural(0, "job", "jobs"), "jobs");
+	assert_string_equal(str_plural(2, "job", "jobs"), "jobs");
+}
+
 int
 main(void)
 {
@@ -245,6 +254,7 @@ main(void)
 		cmocka_unit_test(compares_starts_and_ends),
 		cmocka_unit_test(compares_without_ascii_case),
 		cmocka_unit_test(knows_blank_strings),
+		cmocka_unit_test(says_one_of_one),
 		cmocka_unit_test(counts_changes_between_names),
 		cmocka_unit_test(stops_counting_beyond_the_limit),
 		cmocka_unit_test(does_not_compare_very_long_names),

@@ -112,28 +112,37 @@ st() {
 	esac
 }
 
-# orphans DIR: o is how many processes bear the mark of the run.  The grep of
-# busybox sees nothing of a line after a NUL; its strings does, for all at once.
-orphans() {
-	o=0 i=
-	[ ! -f "$1/id" ] || read -r i x <"$1/id"
-	if [ -z "$i" ] || [ ! -r /proc/self/stat ]; then
-		return
-	elif printf 'a\000b' | grep -qF b; then
-		o=$(grep -lsF -e "RSMCP_CALL=job.$i." /proc/[0-9]*/environ | wc -l)
-		o=$((o))
-		return
+# marked WORD: prints "/proc/PID/..." for each process that has the word in its
+# environment.  The grep of busybox sees nothing of a line after a NUL; its
+# strings does, for all at once.
+marked() {
+	if printf 'a\000b' | grep -qF b; then
+		grep -lsF -e "$1" /proc/[0-9]*/environ
 	elif strings -f -n 6 /proc/$$/environ 2>/dev/null |
 	    grep -q "^/proc/$$/environ: "; then
-		o=$(strings -f -n 6 /proc/[0-9]*/environ 2>/dev/null |
-		    grep -F -e "RSMCP_CALL=job.$i." | cut -d: -f1 | sort -u |
-		    wc -l)
-		o=$((o))
+		strings -f -n 6 /proc/[0-9]*/environ 2>/dev/null |
+			grep -F -e "$1" | cut -d: -f1 | sort -u
+	else
+		for f in /proc/[0-9]*; do
+			! tr '\000' '\n' 2>/dev/null <"$f/environ" |
+				grep -qF -e "$1" || echo "$f/"
+		done
+	fi
+}
+
+# orphans DIR: of a run that has ended, "orphaned" are the numbers of processes
+# that bear its mark, and o is how many they are.  A scheduler looks after its
+# own.
+orphans() {
+	o=0 i='' orphaned=''
+	[ ! -f "$1/id" ] || read -r i x <"$1/id"
+	if [ -z "$i" ] || [ -f "$1/opts" ] || [ ! -r /proc/self/stat ]; then
 		return
 	fi
-	for f in /proc/[0-9]*; do
-		! tr '\000' '\n' 2>/dev/null <"$f/environ" |
-			grep -qF -e "RSMCP_CALL=job.$i." || o=$((o+1))
+	for x in $(marked "RSMCP_CALL=job.$i."); do
+		x=${x#/proc/}
+		orphaned="$orphaned${x%%/*} "
+		o=$((o+1))
 	done
 }
 

@@ -3,6 +3,21 @@
 # for each, lines as look.sh does, and an empty one; then what else is in the
 # scheduler's queue; at last "gone N".
 
+# alive DIR: had its run processes when we began to look at ended ones?  One
+# look for all of them tells of which that is worth another.
+alive() {
+	i=
+	[ ! -f "$1/id" ] || read -r i x <"$1/id"
+	[ -n "$marks" ] || marks=" $(cat /proc/[0-9]*/environ 2>/dev/null |
+		tr '\000' '\n' |
+		sed -n 's/.*RSMCP_CALL=job\.\([^.]*\)\..*/\1/p' |
+		sort -u | tr '\n' ' ')"
+	case $marks in
+	*" $i "*) [ -n "$i" ];;
+	*) false;;
+	esac
+}
+
 # A run that is started meanwhile is in a directory of its own, and stays.
 clean() {
 	for d in "$1"/r*; do
@@ -16,7 +31,7 @@ clean() {
 	rmdir "$1" 2>/dev/null
 }
 
-y=0
+y=0 marks=
 for j in "$J"/*; do
 	[ -d "$j" ] || continue
 	N=${j##*/}
@@ -25,7 +40,9 @@ for j in "$J"/*; do
 	D=$j/r$n
 	st "$D"
 	o=0
-	[ "$s.$w" != lost.runner ] || orphans "$D"
+	case $s in
+	exited|killed|lost) ! alive "$D" || orphans "$D";;
+	esac
 	case $s.$o in
 	running.*|starting.*|*.[1-9]*) ;;
 	*)

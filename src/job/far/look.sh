@@ -229,20 +229,27 @@ else
 		Y=1 b=$((o/4096*4096))
 	fi
 fi
-h=0 r=- v=0 x='' m=0 k=0
+h=0 r=- v=0 x='' m=0 k=0 orphaned=
 [ ! -f "$D/stop" ] || h=1
 [ ! -f "$D/id" ] || read -r r x <"$D/id"
 [ ! -f "$D/started" ] || read -r v x <"$D/started"
 [ ! -f "$D/tmux" ] || m=1
 x=0
 [ "$O" -ge 0 ] || x=$A
-if [ "$s.$w" = lost.runner ] && [ "$n" != 0 ]; then
+case $n.$s in
+0.*) ;;
+*.exited|*.killed|*.lost)
 	j=$o y=$x
 	orphans "$D"
-	k=$o o=$j x=$y
-fi
-printf 'run %s\nnewest %s\nstate %s\nwhat %s\nended %s\npid %s\nstarted %s\nstop %s\nid %s\ntmux %s\norphans %s\nbegin %s\nsize %s\nfrom %s\nat %s\noffset %s\nreplaced %s\nlines %s\nmark %s\nlog %s\n' \
-	"$n" "$u" "$s" "$w" "$e" "$p" "$v" "$h" "$r" "$m" "$k" "$a" "$z" "$b" "$o" $((o+l)) \
+	# Who waited for the end is so early that some are about to go.
+	if [ "$W" != 0 ] && [ "$o" != 0 ]; then
+		nap
+		orphans "$D"
+	fi
+	k=$o o=$j x=$y;;
+esac
+printf 'run %s\nnewest %s\nstate %s\nwhat %s\nended %s\npid %s\nstarted %s\nstop %s\nid %s\ntmux %s\norphans %s\nleft %s\nbegin %s\nsize %s\nfrom %s\nat %s\noffset %s\nreplaced %s\nlines %s\nmark %s\nlog %s\n' \
+	"$n" "$u" "$s" "$w" "$e" "$p" "$v" "$h" "$r" "$m" "$k" "$orphaned" "$a" "$z" "$b" "$o" $((o+l)) \
 	$g "$x" "$Q" "$L"
 sched_words "$D"
 echo

@@ -3,6 +3,23 @@
 # processes and E the one that names those left (of src/ssh/script.c: they use
 # many variables), q_task a task of an array.  Prints lines "word value".
 
+# ours: q was the runner's number.  It is not given away while its session or
+# its group has members, so if nobody has it now and one with the mark is in
+# there, all in there belong to the job.
+ours() {
+	! tick "$q" || return 1
+	for f in $orphaned; do
+		read -r k 2>/dev/null <"/proc/$f/stat" || continue
+		k=${k##*") "}
+		# shellcheck disable=SC2086
+		set -- $k
+		if [ "$3" = "$q" ] || [ "$4" = "$q" ]; then
+			return 0
+		fi
+	done
+	return 1
+}
+
 newest "$J/$N"
 # S is the name where those texts do not change it.
 D=$J/$N/r$n S=$N M=- P=- A=0 B2=0 V=0
@@ -33,23 +50,23 @@ else
 		printf 'was 0\nstate %s\nleft \n' "$w"
 		exit 0;;
 	esac
-	[ "$s" != running ] || V=1 B2=$q
-	# Who asked before us may have been cut off half way: the job has ended,
-	# and some of its processes have not.
-	if [ "$s.$w" = lost.runner ] ||
-	    { [ -f "$D/stop" ] && [ "$s" != running ]; }; then
-		# The number is not given away while its session has members, so
-		# if nobody has it now, who is in that session belongs to it.
-		tick "$q" || B2=$q
+	# The job may have ended, and some of its processes not.
+	if [ "$s" = running ]; then
+		V=1 B2=$q
+	else
 		orphans "$D"
 		[ "$o" = 0 ] || V=1
+		! ours || B2=$q
 	fi
 	if [ $V = 0 ]; then
 		printf 'was 0\nstate %s\nleft \n' "$s"
 		exit 0
 	fi
-	tick $$
-	printf '%s %s %s\n' "$(date +%s)" $$ "${k:--}" >"$D/stop"
+	# How one ended that did so by itself stays as it is.
+	if [ ! -f "$D/exit" ]; then
+		tick $$
+		printf '%s %s %s\n' "$(date +%s)" $$ "${k:--}" >"$D/stop"
+	fi
 	read -r i x <"$D/id"
 	M=job.$i.
 fi
@@ -72,7 +89,7 @@ else
 		[ ! -f "$D/tmux" ] || tmux kill-session -t "=$S" 2>/dev/null
 	fi
 	s=lost
-	[ ! -f "$D/exit" ] || read -r s w e <"$D/exit"
+	[ ! -f "$D/exit" ] || st "$D"
 	printf 'was 1\nstate %s\n' "$s"
 fi
 printf 'left %s\n' "$(eval "$E")"
