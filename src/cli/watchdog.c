@@ -42,57 +42,6 @@ patience(void)
 	return until;
 }
 
-/* As a call of the tool. */
-static int
-call_tool(const char *name, const json_t *args, const struct given *g)
-{
-	const struct tool *tool = tool_find(tool_table, name);
-	struct call call = { .until = patience() };
-	struct err err = ERR_INIT;
-	json_t *result = NULL;
-	int rc;
-
-	call.app = app_new(g->config_file, NULL, true);
-	rc = tool_run(tool, &call, args, &result, &err);
-	if (g->json)
-		show_json(rc, result, &err);
-	else
-		show_text(rc, result, &err);
-	json_decref(result);
-	app_free(call.app);
-	return rc == 0 ? EXIT_OK : EXIT_FAILED;
-}
-
-static int
-install(const struct given *g)
-{
-	json_t *args = json_object();
-	int status;
-
-	json_object_set_new(args, "start_now", json_boolean(!g->no_start));
-	status = call_tool("install_watchdog", args, g);
-	json_decref(args);
-	return status;
-}
-
-static int
-uninstall(const struct given *g)
-{
-	struct until until = patience();
-	struct err err;
-	int status = call_tool("uninstall_watchdog", NULL, g);
-
-	if (status != EXIT_OK || !g->forget)
-		return status;
-	allow_forget();
-	agent_forget();
-	if (keep_drop_all(&until, &err) == -1) {
-		log_error("%s", err.msg);
-		return EXIT_FAILED;
-	}
-	return EXIT_OK;
-}
-
 static const char *
 text_of(const json_t *o, const char *name)
 {
@@ -169,6 +118,73 @@ print_status(const json_t *status)
 		print_field("warning",
 		    json_string_value(json_array_get(warnings, i)));
 	json_decref(warnings);
+}
+
+static void
+print_installed(const json_t *result)
+{
+	print_status(json_object_get(result, "status"));
+}
+
+static void
+print_removed(const json_t *result)
+{
+	print_field("watchdog", "removed");
+	print_field("hint", text_of(result, "hint"));
+}
+
+/* As a call of the tool; who wants to see all of the result asks for JSON. */
+static int
+call_tool(const char *name, const json_t *args, const struct given *g,
+    void (*print)(const json_t *))
+{
+	const struct tool *tool = tool_find(tool_table, name);
+	struct call call = { .until = patience() };
+	struct err err = ERR_INIT;
+	json_t *result = NULL;
+	int rc;
+
+	call.app = app_new(g->config_file, NULL, true);
+	rc = tool_run(tool, &call, args, &result, &err);
+	if (g->json)
+		show_json(rc, result, &err);
+	else if (rc == -1)
+		show_text(rc, result, &err);
+	else
+		print(result);
+	json_decref(result);
+	app_free(call.app);
+	return rc == 0 ? EXIT_OK : EXIT_FAILED;
+}
+
+static int
+install(const struct given *g)
+{
+	json_t *args = json_object();
+	int status;
+
+	json_object_set_new(args, "start_now", json_boolean(!g->no_start));
+	status = call_tool("install_watchdog", args, g, print_installed);
+	json_decref(args);
+	return status;
+}
+
+static int
+uninstall(const struct given *g)
+{
+	struct until until = patience();
+	struct err err;
+	int status = call_tool("uninstall_watchdog", NULL, g, print_removed);
+
+	if (status != EXIT_OK || !g->forget)
+		return status;
+	allow_forget();
+	agent_forget();
+	if (keep_drop_all(&until, &err) == -1) {
+		log_error("%s", err.msg);
+		return EXIT_FAILED;
+	}
+	return EXIT_OK;
 }
 
 /* 0 only if one runs and is well: fit for scripts. */

@@ -170,7 +170,7 @@ def test_who_removes_it_is_told_of_the_watches_that_are_left(
     watch(home, sshd.entry())
     said = detached.run("uninstall").stdout
     hint = said.splitlines()[-1]
-    assert hint.startswith("hint: nobody looks at 2 active watches any more")
+    assert re.match("hint +nobody looks at 2 active watches any more", hint)
     for words in ("watchdog install", "watches", "call "
                   "cancel_background_watch watch_id=ID"):
         assert "'remote-sandbox-mcp %s'" % words in hint
