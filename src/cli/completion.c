@@ -112,6 +112,29 @@ offer_sandboxes(const struct typing *t, const char *before, const char *after)
 	free(path);
 }
 
+static void
+offer_value(const struct typing *t, const struct arg *a, const char *value)
+{
+	char *word = xasprintf("%s=%s", a->name, value);
+
+	offer(t, word, NULL);
+	free(word);
+}
+
+/* What may stand behind "NAME=" of an argument that takes few values. */
+static void
+offer_values(const struct typing *t, const struct arg *a)
+{
+	size_t i;
+
+	for (i = 0; a->type == ARG_ENUM && a->choices[i] != NULL; i++)
+		offer_value(t, a, a->choices[i]);
+	if (a->type == ARG_BOOL) {
+		offer_value(t, a, "true");
+		offer_value(t, a, "false");
+	}
+}
+
 /* The arguments of the tool that the line names, or values of one. */
 static void
 offer_arguments(const struct typing *t, const char *tool_name)
@@ -127,7 +150,10 @@ offer_arguments(const struct typing *t, const char *tool_name)
 	for (a = tool != NULL ? tool->args : NULL;
 	     a != NULL && a->type != ARG_END; a++) {
 		word = xasprintf("%s=", a->name);
-		offer(t, word, a->help);
+		if (str_starts(t->last, word))
+			offer_values(t, a);
+		else
+			offer(t, word, a->help);
 		free(word);
 	}
 }
