@@ -317,8 +317,9 @@ sftp_only_err(struct link *l, struct err *err)
 	return err_set(err, ERR_DENIED,
 	    "%s allows file transfer (SFTP) only: commands cannot be run "
 	    "there; list_remote_files, read_remote_file and the sync tools "
-	    "work. If commands should, look at the login shell of its account "
-	    "and its rc files: they end at once%s%s",
+	    "work. If commands should, look at ForceCommand in its sshd_config, "
+	    "and at the login shell of its account and its rc files: they end "
+	    "at once%s%s",
 	    l->sb->name, more ? ", saying: " : "", l->no_shell);
 }
 
