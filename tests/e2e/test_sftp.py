@@ -654,25 +654,25 @@ def test_parts_of_other_versions_go(box):
     same(box.here, box.there)
 
 
-def test_a_cancelled_upload_leaves_nothing(box):
+def upload_under_way(box):
     for n in range(60):
         write(box.here / ("f%d" % n), os.urandom(1 << 20))
     box.agent.run(None, tool="list_sandboxes")
     call = begin(box, "up")
     rsmcp.until("it has begun", lambda: box.there.exists() and
                 list(box.there.iterdir()))
+    return call
+
+
+def test_a_cancelled_upload_leaves_nothing(box):
+    call = upload_under_way(box)
     box.agent.cancel(call)
     rsmcp.until("nothing of it is left", lambda: not parts(box.there))
 
 
 def test_a_cancelled_upload_that_is_slow_leaves_nothing(box):
     """The server still makes files for which it was asked before."""
-    for n in range(60):
-        write(box.here / ("f%d" % n), os.urandom(1 << 20))
-    box.agent.run(None, tool="list_sandboxes")
-    call = begin(box, "up")
-    rsmcp.until("it has begun", lambda: box.there.exists() and
-                list(box.there.iterdir()))
+    call = upload_under_way(box)
     slow = [pid for pid in box.server.servers()
             if not list(ssh_servers.descendants(pid))]
     for pid in slow:
