@@ -20,19 +20,45 @@ must(bool holds)
 		abort();
 }
 
+/* The same is seen again and again, and what a resume came to is heard. */
 static void
-check(const struct watch *w, const struct look *l)
+check_steps(const struct watch *first, struct observation *o, bool resumes)
 {
+	static const enum seen heard[] = { SEEN_RESUMED, SEEN_RESUME_REFUSED,
+		SEEN_RESUME_TAKEN };
+	enum seen seen = o->seen;
+	struct watch w;
 	struct step s;
+	int64_t now;
+	size_t n = 0;
 
+	watch_copy(&w, first);
+	w.auto_resume = resumes;
+	for (now = 1000; now < 400000 && strcmp(w.status, WATCH_ACTIVE) == 0;
+	     now += 40000) {
+		watch_step(&w, o, now, &s);
+		must(s.count <= STEP_EVENTS);
+		must(!s.resume || (resumes && o->state == JOB_LOST));
+		must(!s.resume || (o->orphans == 0 && !o->stopped));
+		watch_free(&w);
+		watch_copy(&w, &s.watch);
+		must(w.resume_attempts <= w.max_resume_attempts);
+		o->seen = s.resume ? heard[n++ % 3] : seen;
+		step_free(&s);
+	}
+	o->seen = seen;
+	watch_free(&w);
+}
+
+static void
+check(const struct watch *w, struct look *l)
+{
 	must(l->reached && job_state_name(l->seen.state) != NULL);
 	must(utf8_valid(l->log.data, l->log.len));
 	must(l->log.len <= LOOK_LOG_MAX);
 	must(utf8_valid(l->checkpoint.data, l->checkpoint.len));
-	watch_step(w, &l->seen, 1000, &s);
-	must(!s.resume || l->seen.state == JOB_LOST);
-	must(!s.resume || (l->seen.orphans == 0 && !l->seen.stopped));
-	step_free(&s);
+	check_steps(w, &l->seen, true);
+	check_steps(w, &l->seen, false);
 }
 
 int
@@ -46,7 +72,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct err err;
 
 	watch_init(&w);
-	w.auto_resume = true;
 	w.resume_delay_s = 0;
 	watch_set(&w.resume_command, "x");
 	if (look_parse(&l, &w, &query, MARK, (const char *)data, size, &err) ==
