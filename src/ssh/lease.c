@@ -234,6 +234,14 @@ lease_give(struct lease *l)
 	free(l);
 }
 
+bool
+lease_over(const struct lease *l)
+{
+	struct pollfd p = { .fd = l->ch.out };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR)) != 0;
+}
+
 struct lease *
 lease_ask(const char *socket, const char *link_id, int silence_s,
     const struct until *until, struct err *err)

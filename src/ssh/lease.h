@@ -51,6 +51,10 @@ int lease_wait(struct lease *l, const struct until *until, struct err *err);
 struct lease *lease_take(struct lease *l);
 void lease_give(struct lease *l); /* NULL is fine */
 
+/* Has it come to its end over there?  What nobody has asked since, nobody has
+ * heard of. */
+bool lease_over(const struct lease *l);
+
 /* A round trip: proves that the far side is there. */
 int lease_ping(struct lease *l, const struct until *until, struct err *err);
 

@@ -387,7 +387,8 @@ still_ours(struct link *l, const struct shell *s, struct err *err)
 	int rc = 0;
 
 	pthread_mutex_lock(&l->lock);
-	if (s->generation != l->generation || l->lease == NULL) {
+	if (s->generation != l->generation || l->lease == NULL ||
+	    lease_over(l->lease)) {
 		rc = err_set(err, ERR_IO, "the link was lost");
 	} else if (s->master != l->lease_master &&
 	    strcmp(s->machine, l->lease->machine) != 0) {
@@ -462,28 +463,54 @@ link_take(struct link *l, bool always, const struct until *until,
 	return s;
 }
 
+/* Its lease is gone, and with it who would end the command.  Any other on that
+ * machine can, by the mark: so the link is made anew. */
+static int
+end_anew(struct link *l, const struct shell *s, const struct lease_kill *kill,
+    struct buf *left, const struct until *until, struct err *err)
+{
+	struct lease *lease = NULL;
+	struct err ignored;
+	int rc = -1;
+
+	if (s->machine[0] == '\0' || s->machine[0] == '-')
+		return -1; /* nobody knows which it is */
+	pthread_mutex_lock(&l->lock);
+	if (link_revive(l, until, false, &ignored) == 0 && l->lease != NULL &&
+	    strcmp(l->lease->machine, s->machine) == 0)
+		lease = lease_take(l->lease);
+	pthread_mutex_unlock(&l->lock);
+	if (lease != NULL)
+		rc = lease_end(lease, kill, left, until, err);
+	lease_give(lease);
+	return rc;
+}
+
 int
 link_end(struct link *l, const struct shell *s, const struct lease_kill *kill,
     struct buf *left, const struct until *until, struct err *err)
 {
 	struct lease *lease;
-	int rc;
+	int rc = -1;
 
 	pthread_mutex_lock(&l->lock);
 	lease = lease_of(l, s);
 	if (lease != NULL)
 		lease_take(lease);
 	pthread_mutex_unlock(&l->lock);
-	if (lease == NULL)
-		return err_set(err, ERR_IO, "the link was lost");
-	rc = lease_end(lease, kill, left, until, err);
-	lease_give(lease);
-	if (rc == -1) {
+	if (lease != NULL)
+		rc = lease_end(lease, kill, left, until, err);
+	else
+		err_set(err, ERR_IO, "the link was lost");
+	if (rc == -1 && lease != NULL) {
 		/* The next call is to find out whether it is alive. */
 		pthread_mutex_lock(&l->lock);
 		l->doubted = true;
 		pthread_mutex_unlock(&l->lock);
 	}
+	lease_give(lease);
+	if (rc == -1 && err->code == ERR_IO)
+		rc = end_anew(l, s, kill, left, until, err);
 	return rc;
 }
 

@@ -828,6 +828,20 @@ def lease_of(sshd):
             if b'echo "$T $I"; P=$M' in ssh_servers.words_of(pid)][0]
 
 
+def test_a_lease_that_is_killed_is_missed(agent, sshd, tag):
+    """As by a host that has no memory left.  What runs is ended by another."""
+    call = agent.begin("sleep %s" % tag, timeout_s=3)
+    tag.runs()
+    for _ in range(2):
+        lease = lease_of(sshd)
+        os.kill(lease, signal.SIGKILL)
+        rsmcp.until("it is gone", lambda: rsmcp.gone(lease))
+        result = agent.run("sleep %s" % tag, timeout_s=1)
+        assert result["kill_verified"] is True, result
+    assert agent.end(call)["kill_verified"] is True, agent.end(call)
+    assert not tag.pids()
+
+
 def test_the_lease_outlives_an_answer_that_nobody_hears(home, agent, sshd,
                                                         tag):
     """We asked it something, and were gone before it answered."""
