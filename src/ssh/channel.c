@@ -2,6 +2,7 @@
 #include "ssh/channel.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -95,4 +96,12 @@ channel_open_subsystem(struct channel *ch, const char *socket, const char *name,
 	return ask_session(ch, socket, name, true, until, err) == 0
 	    ? channel_opened(ch, until, err)
 	    : -1;
+}
+
+bool
+channel_over(const struct channel *ch)
+{
+	struct pollfd p = { .fd = ch->out };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR)) != 0;
 }

@@ -29,6 +29,9 @@ int channel_opened(struct channel *ch, const struct until *until,
     struct err *err);
 void channel_close(struct channel *ch);
 
+/* Has the far side come to its end?  What it said last may not be read yet. */
+bool channel_over(const struct channel *ch);
+
 /* Close our end of the far side's stdin. */
 void channel_close_in(struct channel *ch);
 

@@ -237,9 +237,7 @@ lease_give(struct lease *l)
 bool
 lease_over(const struct lease *l)
 {
-	struct pollfd p = { .fd = l->ch.out };
-
-	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR)) != 0;
+	return channel_over(&l->ch);
 }
 
 struct lease *

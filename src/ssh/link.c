@@ -475,6 +475,8 @@ end_anew(struct link *l, const struct shell *s, const struct lease_kill *kill,
 
 	if (s->machine[0] == '\0' || s->machine[0] == '-')
 		return -1; /* nobody knows which it is */
+	if (channel_over(&s->ch))
+		return -1; /* its processes may have given their numbers away */
 	pthread_mutex_lock(&l->lock);
 	if (link_revive(l, until, false, &ignored) == 0 && l->lease != NULL &&
 	    strcmp(l->lease->machine, s->machine) == 0)
