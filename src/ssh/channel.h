@@ -4,6 +4,8 @@
 #ifndef SSH_CHANNEL_H
 #define SSH_CHANNEL_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 #include "base/until.h"
 #include "ssh/mux.h"
